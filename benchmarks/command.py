@@ -23,7 +23,7 @@ _CORES = 2
 _TABLE_WIDTH = 130
 _EPILOG = """\
 examples:
-  python -m benchmarks                      # a fleet-day: 2.16 million membership snapshots, 34.6 million readings
+  python -m benchmarks                      # a fleet-day: 2.16 million membership snapshots, 34.6 million samples
   python -m benchmarks --quick              # 3 minutes: does it work, what is paid before the data is
   python -m benchmarks --only scan gate     # two measures
   git worktree add /tmp/before COMMIT && python -m benchmarks --before /tmp/before

@@ -1,7 +1,7 @@
 """The replay in DuckDB: the same intervals, owners and lags from the same Parquet files, in SQL written for it.
 
 It replays what the benchmark's fleets are: every client runs AVG and subscribes its group's topics, a topic lies on one
-broker, brokers are readable, and no reading is stored twice. The audit looks after all of that besides.
+broker, brokers are readable, and no sample is stored twice. The audit looks after all of that besides.
 """
 
 from __future__ import annotations

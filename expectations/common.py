@@ -28,10 +28,10 @@ def has_names(*columns: str) -> Holds:
     return lambda rows: all_of(rows[name].length().between(1, _LONGEST_NAME).or_else(False) for name in columns)
 
 
-def present(array: str, *, of_readings: bool = False) -> Expectation:
+def present(array: str, *, of_samples: bool = False) -> Expectation:
     """An array without null elements."""
     name, says = f"{array}_have_no_null", f"No element of {array} is null."
-    return Expectation(name, says, lambda rows: rows.none_null(array), of_readings=of_readings)
+    return Expectation(name, says, lambda rows: rows.none_null(array), of_samples=of_samples)
 
 
 def there(column: str, says: str) -> Expectation:
@@ -50,13 +50,13 @@ def captured() -> Expectation:
         "captured_at_is_of_the_run",
         "The snapshot was taken in the run's steps or their look-back.",
         holds,
-        of_readings=True,
+        of_samples=True,
     )
 
 
-def each(name: str, says: str, array: str, holds: Holds, *, of_readings: bool = False) -> Expectation:
+def each(name: str, says: str, array: str, holds: Holds, *, of_samples: bool = False) -> Expectation:
     """A rule of the elements of an array; a null element is the business of `present` alone."""
-    return Expectation(name, says, lambda rows: rows.every(array, holds), of_readings=of_readings)
+    return Expectation(name, says, lambda rows: rows.every(array, holds), of_samples=of_samples)
 
 
 def has_numbers(highest: int, *columns: str) -> Holds:

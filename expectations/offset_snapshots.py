@@ -48,21 +48,21 @@ SUITE = Suite(
             "Offsets are 0 to 10^15.",
             "offsets",
             numbers_possible("broker_offset", "consumer_offset", "pull_offset"),
-            of_readings=True,
+            of_samples=True,
         ),
         each(
             "times_are_possible",
             "Store times are in the years 1970 to 9999.",
             "offsets",
             times_possible("last_timestamp"),
-            of_readings=True,
+            of_samples=True,
         ),
         Expectation(
             "consumer_is_not_ahead_of_broker",
             "A consumer offset is at most `offset_tolerance` above the broker offset: the two are read one after the "
             "other.",
             _consumer_is_not_ahead,
-            of_readings=True,
+            of_samples=True,
         ),
     ),
 )

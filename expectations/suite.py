@@ -24,14 +24,14 @@ class Severity(StrEnum):
 @dataclass(frozen=True)
 class Expectation:
     """A rule for each row of a table, with the columns that its suite adds; rows of unknown outcome keep it.
-    Snapshots of one state are checked once, unless the rule is `of_readings`: about times and numbers.
+    Snapshots of one state are checked once, unless the rule is `of_samples`: about times and numbers.
     """
 
     name: str
     says: str
     holds: Callable[[Rows], Values]
     severity: Severity = Severity.CRITICAL
-    of_readings: bool = False
+    of_samples: bool = False
 
 
 @dataclass(frozen=True)

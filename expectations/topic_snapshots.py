@@ -19,14 +19,14 @@ SUITE = Suite(
             "Offsets are 0 to 10^15.",
             "queues",
             numbers_possible("min_offset", "max_offset"),
-            of_readings=True,
+            of_samples=True,
         ),
         each(
             "min_offset_is_not_above_max_offset",
             "A queue's lowest offset is not above its highest.",
             "queues",
             lambda it: it["min_offset"] <= it["max_offset"],
-            of_readings=True,
+            of_samples=True,
         ),
     ),
 )

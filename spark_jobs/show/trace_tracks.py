@@ -146,9 +146,9 @@ def _facts(span: Row) -> dict[str, str | int | None]:
 def backlog_points(progress: Iterable[Row]) -> Iterator[tuple[int, int]]:
     """(time, backlog of all queues) at each begin or end of an interval; each queue counts with its last known lag."""
     last_lags: dict[Key, int] = {}
-    for moment, readings in groupby(sorted(_readings(progress)), key=itemgetter(0)):
+    for moment, samples in groupby(sorted(_samples(progress)), key=itemgetter(0)):
         ended = []
-        for _, _, queue, lag in readings:
+        for _, _, queue, lag in samples:
             if lag is None:
                 ended.append(queue)
             else:
@@ -159,7 +159,7 @@ def backlog_points(progress: Iterable[Row]) -> Iterator[tuple[int, int]]:
             last_lags.pop(queue, None)
 
 
-def _readings(progress: Iterable[Row]) -> Iterator[tuple[int, int, Key, int | None]]:
+def _samples(progress: Iterable[Row]) -> Iterator[tuple[int, int, Key, int | None]]:
     """(time, order at that time, queue, lag), ends of intervals before beginnings; lag None: no interval follows."""
     for queue, rows in by_key(progress, itemgetter(*QUEUE)).items():
         in_order = sorted(rows, key=itemgetter("interval_start"))

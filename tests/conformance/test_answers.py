@@ -24,8 +24,8 @@ from spark_jobs.show.text.explanation_text import lines
 from tests.support.kernel import SETTINGS
 from tests.support.made_groups.confusion import HOUR
 from tests.support.made_groups.lives import ALWAYS, Life, Standing, Time, routes_of
-from tests.support.made_groups.readings import START, micros
 from tests.support.made_groups.recorder import recorded
+from tests.support.made_groups.samples import START, micros
 
 #: By AVG the first of them has queues 0 to 3 of 8, the second 4 to 7.
 FIRST, SECOND_ONE = IDS = ("10.31.0.1@7#1", "10.31.0.2@7#2")

@@ -18,8 +18,8 @@ from tests.support.kernel import settings
 from tests.support.made_groups.confusion import HOUR, kinds
 from tests.support.made_groups.kinds import Kind
 from tests.support.made_groups.planted import PLANTED
-from tests.support.made_groups.readings import START
 from tests.support.made_groups.recorder import recorded
+from tests.support.made_groups.samples import START
 
 #: An hour, asked every minute; what was seen holds for three.
 SETTINGS = settings(60)

@@ -21,10 +21,10 @@ from spark_jobs.domain.model.history import (
     Connection,
     GroupHistory,
     Membership,
-    OffsetReadings,
+    OffsetSamples,
     Place,
     Subscriptions,
-    TopicReadings,
+    TopicSamples,
 )
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
@@ -133,8 +133,8 @@ def audited_step(
     *intervals: RebalanceInterval,
     progress: Sequence[IntervalProgress] = (),
     memberships: Mapping[str, Sequence[Span[Membership]]] | None = None,
-    offsets: Mapping[str, OffsetReadings] | None = None,
-    topics: Mapping[str, TopicReadings] | None = None,
+    offsets: Mapping[str, OffsetSamples] | None = None,
+    topics: Mapping[str, TopicSamples] | None = None,
     settings: AuditSettings = SETTINGS,
     **more: Any,
 ) -> AuditedStep:
@@ -150,13 +150,13 @@ def audited_step(
     )
 
 
-def with_readings(
+def with_samples(
     step: AuditedStep,
-    offsets: Mapping[str, OffsetReadings] | None = None,
-    topics: Mapping[str, TopicReadings] | None = None,
+    offsets: Mapping[str, OffsetSamples] | None = None,
+    topics: Mapping[str, TopicSamples] | None = None,
     **more: Any,
 ) -> AuditedStep:
-    """The step of a group with these readings by topic, and whatever else is to be replaced."""
+    """The step of a group with these samples by topic, and whatever else is to be replaced."""
     return replace(step, history=GroupHistory("c", "g", offsets=offsets or {}, topics=topics or {}), **more)
 
 

@@ -10,36 +10,36 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
-from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place, TopicReadings
+from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place, TopicSamples
 from spark_jobs.domain.model.window import SECOND
 from tests.support.times import START, micros
 
 #: What one sample says of one queue, None: unknown; no tuple at all: the snapshot has not the queue.
-QueueReading = tuple[int | None, ...]
+QueueSample = tuple[int | None, ...]
 #: By time, per queue. As text `next to write/next to consume`, or `oldest/next to write`; `?` unknown, `-` not in it.
-Rows = Mapping[Any, Sequence[str] | Sequence[QueueReading | None]]
+Rows = Mapping[Any, Sequence[str] | Sequence[QueueSample | None]]
 
 
-def offsets(queues: Sequence[Place], rows: Rows) -> OffsetReadings:
+def offsets(queues: Sequence[Place], rows: Rows) -> OffsetSamples:
     """By time, per queue: end offset, consumer offset, pull offset, last timestamp; of text the last two are the
     consumer offset, and 1 where that is known.
     """
     times, present, numbers = _matrices(queues, rows, 4)
     end, consumer, pull, timestamp = numbers
-    return OffsetReadings(times, queues, end, consumer, pull, timestamp, present)
+    return OffsetSamples(times, queues, end, consumer, pull, timestamp, present)
 
 
-def oldest(queues: Sequence[Place], rows: Rows) -> TopicReadings:
+def oldest(queues: Sequence[Place], rows: Rows) -> TopicSamples:
     """By time, per queue: oldest offset, next one to write."""
     times, present, numbers = _matrices(queues, rows, 2)
     least, following = numbers
-    return TopicReadings(times, queues, least, following, present)
+    return TopicSamples(times, queues, least, following, present)
 
 
 def _matrices(
     queues: Sequence[Place], rows: Rows, width: int
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], list[NDArray[np.int64]]]:
-    cells = [[_reading(cell, width) for cell in row] for row in rows.values()]
+    cells = [[_sample(cell, width) for cell in row] for row in rows.values()]
     shape = (len(cells), len(queues))
     numbers = [[_numbers([(cell or (None,) * width)[n] for cell in row]) for row in cells] for n in range(width)]
     times = np.array([micros(seconds) for seconds in rows], dtype=np.int64)
@@ -47,7 +47,7 @@ def _matrices(
     return times, present.reshape(shape), [np.array(matrix, dtype=np.int64).reshape(shape) for matrix in numbers]
 
 
-def _reading(cell: str | QueueReading | None, width: int) -> QueueReading | None:
+def _sample(cell: str | QueueSample | None, width: int) -> QueueSample | None:
     if not isinstance(cell, str):
         return cell
     if cell == "-":

@@ -49,12 +49,12 @@ def route(
     return {"cluster": "c", "topic": topic, "captured_at": at(seconds), "queues": [entry], **known}
 
 
-def offsets(seconds: float, *readings: tuple[int, int, int], topic: str = "t", group: str = "g") -> dict[str, Any]:
+def offsets(seconds: float, *samples: tuple[int, int, int], topic: str = "t", group: str = "g") -> dict[str, Any]:
     """Per queue from 0: broker offset, consumer offset, last timestamp (0 with consumer offset 0: never committed)."""
     entries = [
         {"broker_name": "b", "queue_id": queue_id, "broker_offset": end, "last_timestamp": last_timestamp}
         | dict.fromkeys(("consumer_offset", "pull_offset"), consumed)
-        for queue_id, (end, consumed, last_timestamp) in enumerate(readings)
+        for queue_id, (end, consumed, last_timestamp) in enumerate(samples)
     ]
     return {"cluster": "c", "consumer_group": group, "topic": topic, "captured_at": at(seconds), "offsets": entries}
 

@@ -37,7 +37,7 @@ def snapshots(
         MEMBERSHIP_SNAPSHOTS: [membership(second, *members(second)) for second in seconds if second in seen],
         ROUTE_SNAPSHOTS: [route(second, readable or len(came)) for second in seconds],
         OFFSET_SNAPSHOTS: [
-            offsets(second, *(_reading(new(second), old(second)) for new, old in zip(came, consumed, strict=True)))
+            offsets(second, *(_sample(new(second), old(second)) for new, old in zip(came, consumed, strict=True)))
             for second in seconds
         ],
         CLIENT_SNAPSHOTS: [*clients],
@@ -57,7 +57,7 @@ def steps(
     return audited_steps(history, SETTINGS, HOUR, configured)
 
 
-def _reading(came: int, consumed: int) -> tuple[int, int, int]:
+def _sample(came: int, consumed: int) -> tuple[int, int, int]:
     return 1000 + came, 1000 + consumed, min(1000 + consumed, 1)
 
 

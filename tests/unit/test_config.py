@@ -130,7 +130,7 @@ def test_times_follow_from_each_other() -> None:
     default = Configuration()
     assert (default.cadence, default.max_gap) == (timedelta(seconds=20), timedelta(seconds=60))
     assert (default.warm_up, default.look_back) == (timedelta(seconds=360), timedelta(seconds=420))
-    # The longest of: what is persistent, the window of a verdict in seconds, and in readings.
+    # The longest of: what is persistent, the window of a verdict in seconds, and in samples.
     for thresholds, warm_up in (
         ({"persistent_after_seconds": 301}, 361),
         ({"verdict_window_seconds": 301}, 361),

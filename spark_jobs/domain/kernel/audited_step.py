@@ -18,7 +18,7 @@ from spark_jobs.domain.model.history import (
     ClientState,
     GroupHistory,
     Membership,
-    OffsetReadings,
+    OffsetSamples,
     Place,
     Subscriptions,
 )
@@ -139,9 +139,9 @@ class IntervalProgress:
 
     Null is `history.UNKNOWN` (verdicts: None). `start` and `end`: of the interval inside the step, ended early where
     another view's interval begins. Times are microseconds. `lag_first` and `lag_last`: at its first and at
-    its last reading, null where that one does not tell. `consumer_offset` and `end_offset`: at its last reading.
+    its last sample, null where that one does not tell. `consumer_offset` and `end_offset`: at its last sample.
 
-    `verdicts`: the worst of each queue's windows; `spans`: when which queue was stuck. Of that time, between readings
+    `verdicts`: the worst of each queue's windows; `spans`: when which queue was stuck. Of that time, between samples
     of the step: `stuck_growth` of the lag and `stuck_produced`, messages, and `stuck_time`; 0 where there is none.
     `is_filtered`: the group subscribes to some of the queue's messages only; all of them are counted.
     """
@@ -221,7 +221,7 @@ class AuditedStep:
     broker, topic, client id. `switches`: by topic, when its brokers began to be served by another process.
     `deleted`: the times, in order, in which the group was deleted, as far as snapshots of the window show;
     `deleted_topics`: the same of its topics; `gone_topics`: of those of which routes show it only.
-    `unread`: by topic, readings without consumer offsets of those that have none (`kernel.unread`).
+    `unread`: by topic, samples without consumer offsets of those that have none (`kernel.unread`).
     `replays`: what the group's members would own with other inputs; None: not known.
     """
 
@@ -239,7 +239,7 @@ class AuditedStep:
     deleted_topics: Mapping[str, Sequence[Time]] = field(default_factory=dict)
     gone_topics: Mapping[str, Sequence[Time]] = field(default_factory=dict)
     replays: Replays | None = None
-    unread: Mapping[str, OffsetReadings] = field(default_factory=dict)
+    unread: Mapping[str, OffsetSamples] = field(default_factory=dict)
 
     def deleted_at(self, topic: str | None = None) -> int | None:
         """When it was first seen that the group, or its topic, is deleted, if it is so at the step's end."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.reading_windows import at_rows, last_true
+from spark_jobs.domain.kernel.sample_windows import at_rows, last_true
 from spark_jobs.domain.model.history import UNKNOWN, Matrix
 from spark_jobs.domain.model.window import Time, common
 
@@ -23,13 +23,13 @@ def has_lost_store(step: AuditedStep, topic: str, broker: str, absence: Time) ->
 
     A slave that serves has most of the messages, so an end must be below half of what it was.
     """
-    readings, window = step.history.offsets[topic], step.window
+    samples, window = step.history.offsets[topic], step.window
     back = absence[1] - step.settings.cadence // 2
     if absence[1] >= window.end or broker in brokers_without_master(step, topic, (absence[1], window.end)):
         return False
-    before = _last(readings.end_offset[readings.inside(window.read_from, absence[0])])
-    after = _last(readings.end_offset[readings.inside(back, window.end)][::-1])
-    of_broker = np.array([name == broker for name, _ in readings.queues], bool)
+    before = _last(samples.end_offset[samples.inside(window.read_from, absence[0])])
+    after = _last(samples.end_offset[samples.inside(back, window.end)][::-1])
+    of_broker = np.array([name == broker for name, _ in samples.queues], bool)
     known = (before > 0) & (after != UNKNOWN)
     is_lower = known & (2 * np.where(known, after, 0) < before)
     ends_go_on = (known & ~of_broker).any() and not (is_lower & ~of_broker).any()

@@ -142,9 +142,9 @@ def _symptoms(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: in
     limits = _limits(client, thresholds)
     is_stale, causes = _stale(client, thresholds, clock_behind_ms), _throttle_causes(client, limits)
     is_expired = _lock_expired(client, clock_behind_ms)
-    first_rows, series = client.readings.offsets, client.series
+    first_rows, series = client.samples.offsets, client.series
     rows = np.flatnonzero(is_stale | is_expired | (causes < len(_LIMITS)))
-    for row, snapshot in zip(rows.tolist(), client.readings.snapshots[rows].tolist(), strict=True):
+    for row, snapshot in zip(rows.tolist(), client.samples.snapshots[rows].tolist(), strict=True):
         process_queue = (series.states[series.codes[snapshot]].owned or ())[row - int(first_rows[snapshot])]
         if process_queue.dropped:
             continue
@@ -171,18 +171,18 @@ def _stale(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) 
 
     An idle client asks every 15 s (long polling), or as it is set to. A Go client waits for its listener first.
     """
-    readings, series, idle_ms = client.readings, client.series, thresholds.pull_idle_seconds * 1000
-    last_pull, last_consume = readings.last_pull, readings.last_consume
-    by_listener = (readings.cached_count > 0) & is_known(last_consume) & (last_consume < last_pull)
+    samples, series, idle_ms = client.samples, client.series, thresholds.pull_idle_seconds * 1000
+    last_pull, last_consume = samples.last_pull, samples.last_consume
+    by_listener = (samples.cached_count > 0) & is_known(last_consume) & (last_consume < last_pull)
     waits = np.array([(state.pull_interval_ms or 0) > idle_ms for state in series.states], dtype=bool)
-    is_old = (series.times // MILLISECOND)[readings.snapshots] - last_pull - clock_behind_ms > idle_ms
-    stale: NDArray[np.bool_] = is_known(last_pull) & ~waits[series.codes[readings.snapshots]] & ~by_listener & is_old
+    is_old = (series.times // MILLISECOND)[samples.snapshots] - last_pull - clock_behind_ms > idle_ms
+    stale: NDArray[np.bool_] = is_known(last_pull) & ~waits[series.codes[samples.snapshots]] & ~by_listener & is_old
     return stale
 
 
 def _lock_expired(client: ClientHistory, clock_behind_ms: int) -> NDArray[np.bool_]:
     """Per process queue, True if an orderly client no longer trusts its lock. Source: ProcessQueue.isLockExpired."""
-    last_lock, series, snapshots = client.readings.last_lock, client.series, client.readings.snapshots
+    last_lock, series, snapshots = client.samples.last_lock, client.series, client.samples.snapshots
     orderly = np.array([needs_locks(state) for state in series.states], dtype=bool)[series.codes[snapshots]]
     is_old = (series.times // MILLISECOND)[snapshots] - last_lock - clock_behind_ms > LOCK_LIVES_MS
     expired: NDArray[np.bool_] = orderly & (last_lock > 0) & is_old
@@ -208,13 +208,13 @@ def _throttle_causes(client: ClientHistory, limits: NDArray[np.int64]) -> NDArra
 
     A client stops beyond its messages and MiB, and at its span. Source: DefaultMQPushConsumerImpl.pullMessage.
     """
-    readings, series = client.readings, client.series
-    messages, mib, span = limits[readings.snapshots].T
+    samples, series = client.samples, client.series
+    messages, mib, span = limits[samples.snapshots].T
     concurrent = np.array([state.consume_orderly is False for state in series.states], dtype=bool)
     beyond = [
-        readings.cached_count > messages,
-        readings.cached_mib > mib,
-        concurrent[series.codes[readings.snapshots]] & (_cached_spans(client) >= span),
+        samples.cached_count > messages,
+        samples.cached_mib > mib,
+        concurrent[series.codes[samples.snapshots]] & (_cached_spans(client) >= span),
     ]
     return np.select(beyond, range(len(_LIMITS)), len(_LIMITS))
 
@@ -222,12 +222,12 @@ def _throttle_causes(client: ClientHistory, limits: NDArray[np.int64]) -> NDArra
 @cached_with_value
 def _cached_spans(client: ClientHistory) -> NDArray[np.int64]:
     """Offsets from the oldest cached message of each process queue to the newest."""
-    first, last = client.readings.cached_min_offset, client.readings.cached_max_offset
+    first, last = client.samples.cached_min_offset, client.samples.cached_max_offset
     return np.where((first != UNKNOWN) & (last != UNKNOWN), last - first, UNKNOWN)
 
 
 def _throttled(client: ClientHistory, row: int, queue: MessageQueue, cause: ThrottleCause, limit: int) -> Throttled:
-    readings = client.readings
-    columns = (readings.cached_count, readings.cached_mib, _cached_spans(client))
+    samples = client.samples
+    columns = (samples.cached_count, samples.cached_mib, _cached_spans(client))
     count, mib, span = (None if column[row] == UNKNOWN else int(column[row]) for column in columns)
     return Throttled(queue, count, mib, span, cause, limit)

@@ -23,7 +23,7 @@ State = TypeVar("State")
 
 
 @dataclass(frozen=True)
-class StatusReadings:
+class StatusSamples:
     """All consume statuses of one client, one row per (snapshot, topic); NaN is unknown.
 
     `snapshot`: its number, ascending; `topic`: place in `topics`; milliseconds, and messages per second: consumed
@@ -60,16 +60,16 @@ class ResponseTimes(NamedTuple):
 
 
 @cached_with_value
-def status_readings(client: ClientHistory) -> StatusReadings:
+def status_samples(client: ClientHistory) -> StatusSamples:
     """The measures of all snapshots."""
-    statuses = client.readings.statuses
+    statuses = client.samples.statuses
     counts = [len(topic_statuses) if topic_statuses else 0 for topic_statuses in statuses]
     rows = list(chain.from_iterable(topic_statuses for topic_statuses in statuses if topic_statuses))
     # Column by column: numpy reads a tuple of numbers faster than a list of rows.
     names, *columns = zip(*rows, strict=True) if rows else ((),) * len(ConsumeStatus._fields)
     codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
     consume_rt, consumed, failed, pull_rt, pulled = (np.array(column, dtype=np.float64) for column in columns)
-    return StatusReadings(
+    return StatusSamples(
         np.repeat(np.arange(len(counts)), counts),
         np.fromiter(map(codes.__getitem__, names), np.int64, len(names)),
         list(codes),
@@ -81,23 +81,23 @@ def status_readings(client: ClientHistory) -> StatusReadings:
     )
 
 
-def busy_threads(readings: StatusReadings, snapshots: int) -> Numbers:
+def busy_threads(samples: StatusSamples, snapshots: int) -> Numbers:
     """Per snapshot the threads that its messages keep busy: response time × rate, over all topics; NaN is unknown.
 
     The rate is what it pulls, if that is more than it consumes: a busy listener consumes no faster.
     """
-    busy = readings.consume_rt_ms * np.maximum(readings.consumed_tps, readings.pull_tps) / 1000
-    return np.bincount(readings.snapshot, weights=busy, minlength=snapshots).astype(np.float64, copy=False)
+    busy = samples.consume_rt_ms * np.maximum(samples.consumed_tps, samples.pull_tps) / 1000
+    return np.bincount(samples.snapshot, weights=busy, minlength=snapshots).astype(np.float64, copy=False)
 
 
 def saturated(client: ClientHistory, thresholds: Thresholds) -> Iterator[tuple[int, BusyClient]]:
     """The snapshots (by number) in which nearly all of the client's threads were busy."""
     threads = np.array([state.consume_threads or 0 for state in client.series.states], dtype=np.int64)
     threads = threads[client.series.codes]
-    busy = busy_threads(status_readings(client), len(threads))
+    busy = busy_threads(status_samples(client), len(threads))
     enough = (threads > 0) & (busy * 100 >= threads * thresholds.busy_percent)
     for number in np.flatnonzero(enough).tolist():
-        statuses = client.readings.statuses[number]
+        statuses = client.samples.statuses[number]
         if statuses is not None:
             response_times = _busiest_response_times(statuses)
             # Long calls that end in one minute count for more threads than there are.
@@ -124,25 +124,25 @@ def slowed_listeners(
     A client that consumed nothing repeats an older response time (ConsumerStatsManager.getConsumeRT): unknown.
     The usual time is the median before the step, whenever the listener began to be slow.
     """
-    readings, thresholds = status_readings(client), settings.thresholds
-    if readings.slowest_ms < thresholds.slow_rt_ms:
+    samples, thresholds = status_samples(client), settings.thresholds
+    if samples.slowest_ms < thresholds.slow_rt_ms:
         return
     seen = client.series.inside(window.read_from, window.end)
-    first, stop = np.searchsorted(readings.snapshot, (seen.start, seen.stop))
-    rows = first + np.flatnonzero(readings.consumed_tps[first:stop] > 0)
+    first, stop = np.searchsorted(samples.snapshot, (seen.start, seen.stop))
+    rows = first + np.flatnonzero(samples.consumed_tps[first:stop] > 0)
     if not rows.size:
         return
-    rows = rows[np.argsort(readings.topic[rows], kind="stable")]
-    for topic_rows in np.split(rows, np.flatnonzero(np.diff(readings.topic[rows])) + 1):
-        is_before = client.series.times[readings.snapshot[topic_rows]] < window.start
+    rows = rows[np.argsort(samples.topic[rows], kind="stable")]
+    for topic_rows in np.split(rows, np.flatnonzero(np.diff(samples.topic[rows])) + 1):
+        is_before = client.series.times[samples.snapshot[topic_rows]] < window.start
         usual = (
-            _median(readings.consume_rt_ms[topic_rows[is_before]]),
-            _median(readings.pull_rt_ms[topic_rows[is_before]]),
+            _median(samples.consume_rt_ms[topic_rows[is_before]]),
+            _median(samples.pull_rt_ms[topic_rows[is_before]]),
         )
-        slowed = topic_rows[_is_slowed(readings, topic_rows, usual, thresholds)]
-        shown = [(int(readings.snapshot[row]), _response_times(readings, row, usual)) for row in slowed.tolist()]
+        slowed = topic_rows[_is_slowed(samples, topic_rows, usual, thresholds)]
+        shown = [(int(samples.snapshot[row]), _response_times(samples, row, usual)) for row in slowed.tolist()]
         spans = (span_of_snapshot(client, snapshot, window, settings.max_gap, times) for snapshot, times in shown)
-        yield readings.topics[readings.topic[topic_rows[0]]], [span for span in spans if span.start < span.end]
+        yield samples.topics[samples.topic[topic_rows[0]]], [span for span in spans if span.start < span.end]
 
 
 def _median(values: Numbers) -> float:
@@ -152,17 +152,17 @@ def _median(values: Numbers) -> float:
 
 
 def _is_slowed(
-    readings: StatusReadings, rows: NDArray[np.int64], usual: tuple[float, float], thresholds: Thresholds
+    samples: StatusSamples, rows: NDArray[np.int64], usual: tuple[float, float], thresholds: Thresholds
 ) -> NDArray[np.bool_]:
     """Return whether consume RT rose and pull RT did not: where both rise, it is rather the machine or the network."""
-    consume, pull = readings.consume_rt_ms[rows], readings.pull_rt_ms[rows]
+    consume, pull = samples.consume_rt_ms[rows], samples.pull_rt_ms[rows]
     slow, ratio = thresholds.slow_rt_ms, thresholds.rt_rise_ratio
     rose: NDArray[np.bool_] = (consume >= slow) & (consume >= usual[0] * ratio)
     return rose & ((pull < slow) | (pull < usual[1] * ratio))
 
 
-def _response_times(readings: StatusReadings, row: int, usual: tuple[float, float]) -> ResponseTimes:
-    measured = float(readings.consume_rt_ms[row]), float(readings.pull_rt_ms[row])
+def _response_times(samples: StatusSamples, row: int, usual: tuple[float, float]) -> ResponseTimes:
+    measured = float(samples.consume_rt_ms[row]), float(samples.pull_rt_ms[row])
     return ResponseTimes(*measured, usual[0], None if np.isnan(usual[1]) else usual[1])
 
 

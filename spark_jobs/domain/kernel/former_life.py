@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import Switch
-from spark_jobs.domain.kernel.reading_pairs import EndReadings, falls
-from spark_jobs.domain.kernel.reading_windows import at_rows, previous_rows
+from spark_jobs.domain.kernel.sample_pairs import EndSamples, falls
+from spark_jobs.domain.kernel.sample_windows import at_rows, previous_rows
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, OffsetReadings, Place, TopicReadings
+from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, OffsetSamples, Place, TopicSamples
 from spark_jobs.domain.model.series import Timed
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 
@@ -38,68 +38,68 @@ class FormerOffset(NamedTuple):
 
 
 def former_offsets(
-    readings: OffsetReadings, switches: Sequence[Switch], window: StepWindow, settings: AuditSettings
+    samples: OffsetSamples, switches: Sequence[Switch], window: StepWindow, settings: AuditSettings
 ) -> Iterator[FormerOffset]:
     """One per queue and offset that samples show beyond the end by more than `rewind_tolerance`.
 
     An end that is low because another process serves the broker, or that jumps back, is of the same messages.
     """
     far = max(settings.thresholds.rewind_tolerance, RACE_MESSAGES)
-    if not _beyond_at(readings, far).any_inside(window.read_from, window.end):  # as mostly
+    if not _beyond_at(samples, far).any_inside(window.read_from, window.end):  # as mostly
         return
-    seen = readings.inside(window.read_from, window.end)
-    is_beyond = readings.beyond_end[seen] > far
-    same_log = _same_log(readings, seen)
+    seen = samples.inside(window.read_from, window.end)
+    is_beyond = samples.beyond_end[seen] > far
+    same_log = _same_log(samples, seen)
     for column in np.flatnonzero(is_beyond.sum(axis=0) >= 2).tolist():
-        queue = readings.queues[column]
-        for offset in _standing(readings, seen, column, is_beyond[:, column], (window.end, settings.max_gap)):
-            is_same = same_log[: readings.times[seen].searchsorted(offset.end), column].any()
+        queue = samples.queues[column]
+        for offset in _standing(samples, seen, column, is_beyond[:, column], (window.end, settings.max_gap)):
+            is_same = same_log[: samples.times[seen].searchsorted(offset.end), column].any()
             if not is_same and not any(_explains(switch, queue, offset.start, settings) for switch in switches):
                 yield offset
 
 
 @cached_with_value
-def _beyond_at(readings: OffsetReadings, messages: int) -> Timed:
+def _beyond_at(samples: OffsetSamples, messages: int) -> Timed:
     """The samples that show an offset by more messages beyond the end of its queue."""
-    return readings.showing(readings.beyond_end > messages)
+    return samples.showing(samples.beyond_end > messages)
 
 
 def _standing(
-    readings: OffsetReadings, seen: slice, column: int, is_beyond: NDArray[np.bool_], holds: tuple[int, int]
+    samples: OffsetSamples, seen: slice, column: int, is_beyond: NDArray[np.bool_], holds: tuple[int, int]
 ) -> Iterator[FormerOffset]:
     """A queue's offsets that two samples show beyond the end; the last holds until, and as long as, `holds`."""
-    known = np.flatnonzero(readings.consumed_to[seen, column] != UNKNOWN)
-    times, offsets, beyond = readings.times[seen][known], readings.consumed_to[seen, column][known], is_beyond[known]
+    known = np.flatnonzero(samples.consumed_to[seen, column] != UNKNOWN)
+    times, offsets, beyond = samples.times[seen][known], samples.consumed_to[seen, column][known], is_beyond[known]
     firsts = np.append(0, np.flatnonzero(np.diff(offsets)) + 1)
     for run in np.flatnonzero(np.add.reduceat(beyond, firsts, dtype=np.int64) >= 2).tolist():
         first = int(firsts[run])
         after = int(firsts[run + 1]) if run + 1 < len(firsts) else None
         shown = first + np.flatnonzero(beyond[first:after])
         yield FormerOffset(
-            readings.queues[column],
+            samples.queues[column],
             int(times[shown[0]]),
             min(int(times[-1]) + holds[1], holds[0]) if after is None else int(times[after]),
             int(offsets[first]),
-            int(readings.beyond_end[seen, column][known[shown]].max()),
+            int(samples.beyond_end[seen, column][known[shown]].max()),
             None if after is None else int(offsets[after]),
-            bool(first and shown[0] == first and _is_ahead(readings, seen, column, known[first - 1], known[first])),
+            bool(first and shown[0] == first and _is_ahead(samples, seen, column, known[first - 1], known[first])),
         )
 
 
-def _is_ahead(readings: OffsetReadings, seen: slice, column: int, before: int, first: int) -> bool:
+def _is_ahead(samples: OffsetSamples, seen: slice, column: int, before: int, first: int) -> bool:
     """Return whether the offset was within the queue at the sample before, and the end has not fallen since."""
-    end = readings.end_offset[seen, column]
-    within = readings.consumed_to[seen, column][before] <= end[before] + RACE_MESSAGES
+    end = samples.end_offset[seen, column]
+    within = samples.consumed_to[seen, column][before] <= end[before] + RACE_MESSAGES
     return bool(within and UNKNOWN < end[before] <= end[first])
 
 
-def _same_log(readings: OffsetReadings, seen: slice) -> NDArray[np.bool_]:
-    """The readings at which the end offset fell and the messages are the same."""
-    end, previous = readings.end_offset[seen], previous_rows(readings.present[seen])
+def _same_log(samples: OffsetSamples, seen: slice) -> NDArray[np.bool_]:
+    """The samples at which the end offset fell and the messages are the same."""
+    end, previous = samples.end_offset[seen], previous_rows(samples.present[seen])
     before = at_rows(end, previous)
     fell = (previous >= 0) & (end != UNKNOWN) & (before != UNKNOWN) & (end < before)
-    stored = readings.last_timestamp[seen]
-    return falls(EndReadings(readings.times[seen], end, readings.consumed_to[seen], stored, previous), fell).same_log
+    stored = samples.last_timestamp[seen]
+    return falls(EndSamples(samples.times[seen], end, samples.consumed_to[seen], stored, previous), fell).same_log
 
 
 def _explains(switch: Switch, queue: Place, start: int, settings: AuditSettings) -> bool:
@@ -108,7 +108,7 @@ def _explains(switch: Switch, queue: Place, start: int, settings: AuditSettings)
     return bool(switch.broker_name == queue[0] and switch.old and switch.new and is_near)
 
 
-def oldest_offset(topics: TopicReadings | None, offset: FormerOffset, window: StepWindow) -> int | None:
+def oldest_offset(topics: TopicSamples | None, offset: FormerOffset, window: StepWindow) -> int | None:
     """The oldest offset of its queue since the offset is beyond the end, by the topic's snapshots; None: unknown."""
     if topics is None:
         return None

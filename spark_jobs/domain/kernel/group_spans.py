@@ -23,7 +23,7 @@ from spark_jobs.domain.rocketmq.strategies import strategy_of_class
 @dataclass(frozen=True)
 class GroupSpans:
     """The states of a group in one step's window: spans by broker, by topic, by client id; `offset_topics`: topics that
-    members share, with an offset reading in the window; `unseen`: the times, in order, in which consumers that no
+    members share, with an offset sample in the window; `unseen`: the times, in order, in which consumers that no
     broker lists consume; `deleted`: the times, in order, in which the group is deleted, whatever the window;
     `deleted_topics`: the same of its topics.
     """
@@ -60,7 +60,7 @@ def group_spans(history: GroupHistory, window: StepWindow, settings: AuditSettin
 
     memberships = seen(history.memberships, settings.max_gap)
     proxies = seen(history.proxies, settings.max_gap)
-    read = (topic for topic, readings in history.offsets.items() if readings.any_inside(window.read_from, window.end))
+    read = (topic for topic, samples in history.offsets.items() if samples.any_inside(window.read_from, window.end))
     return GroupSpans(
         memberships=memberships,
         routes=seen(history.routes, settings.max_gap),

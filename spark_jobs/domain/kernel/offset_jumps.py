@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.unconsumed import unconsumed
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings, Place
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place
 from spark_jobs.domain.model.window import AuditSettings, Time
 
-#: A jump is far if it is so many times the mean of the queue's other readings.
+#: A jump is far if it is so many times the mean of the queue's other samples.
 FAR = 10
 
 
 class Jump(NamedTuple):
-    """Between the readings at `before` and `at` (microseconds) the offset went from `since` to `to`: `messages` above
-    any offset before. `stood_since`: the first reading that shows the offset `since`. `usual`: messages by which the
-    queue's other readings differ on average. `waiting`: queues of the topic with a backlog at `before`.
+    """Between the samples at `before` and `at` (microseconds) the offset went from `since` to `to`: `messages` above
+    any offset before. `stood_since`: the first sample that shows the offset `since`. `usual`: messages by which the
+    queue's other samples differ on average. `waiting`: queues of the topic with a backlog at `before`.
     """
 
     queue: Place
@@ -39,17 +39,17 @@ class Jump(NamedTuple):
         return self.messages >= FAR * self.usual
 
 
-def offset_jumps(readings: OffsetReadings, start: int, end: int, settings: AuditSettings) -> Iterator[Jump]:
+def offset_jumps(samples: OffsetSamples, start: int, end: int, settings: AuditSettings) -> Iterator[Jump]:
     """The jumps by more than `rewind_tolerance` between neighbors in `[start, end)`, of queues that jump seldom."""
-    seen, thresholds = readings.inside(start, end), settings.thresholds
+    seen, thresholds = samples.inside(start, end), settings.thresholds
     if seen.stop - seen.start < 2:
         return
-    known, moved = (matrix[seen.start : seen.stop - 1] for matrix in _moves(readings, settings.max_gap))
+    known, moved = (matrix[seen.start : seen.stop - 1] for matrix in _moves(samples, settings.max_gap))
     total, most = moved.sum(axis=0), moved.max(axis=0)
     if not (most > np.maximum(thresholds.rewind_tolerance, FAR / 2 * (total - most) / len(moved))).any():  # as mostly
         return
     pairs = np.maximum(known.sum(axis=0) - 1, 1)
-    times, offsets, lag = readings.times[seen], readings.consumed_to[seen], readings.lag[seen]
+    times, offsets, lag = samples.times[seen], samples.consumed_to[seen], samples.lag[seen]
     high = np.maximum.accumulate(offsets, axis=0)
     growth = np.where(known, offsets[1:] - np.where(known, high[:-1], 0), 0)
     waiting = (lag > thresholds.allowed_lag).sum(axis=1)
@@ -60,7 +60,7 @@ def offset_jumps(readings: OffsetReadings, start: int, end: int, settings: Audit
         differs = np.flatnonzero(offsets[: row + 1, column] != since)
         first = int(differs[-1]) + 1 if len(differs) else 0
         yield Jump(
-            readings.queues[column],
+            samples.queues[column],
             int(times[row]),
             int(times[row + 1]),
             since,
@@ -73,9 +73,9 @@ def offset_jumps(readings: OffsetReadings, start: int, end: int, settings: Audit
 
 
 @cached_with_value
-def _moves(readings: OffsetReadings, max_gap: int) -> tuple[NDArray[np.bool_], Matrix]:
+def _moves(samples: OffsetSamples, max_gap: int) -> tuple[NDArray[np.bool_], Matrix]:
     """Per pair of neighbors and queue: whether both offsets are known, and how far the offset went forward, else 0."""
-    offsets, gaps = readings.consumed_to, np.diff(readings.times) > max_gap
+    offsets, gaps = samples.consumed_to, np.diff(samples.times) > max_gap
     known = (offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN) & ~gaps[:, None]
     return known, np.where(known, np.maximum(offsets[1:] - np.where(known, offsets[:-1], 0), 0), 0)
 
@@ -84,21 +84,21 @@ def _moves(readings: OffsetReadings, max_gap: int) -> tuple[NDArray[np.bool_], M
 _FURTHER = 2
 
 
-def first_commits_at_end(readings: OffsetReadings, time: Time, settings: AuditSettings) -> Iterator[Jump]:
+def first_commits_at_end(samples: OffsetSamples, time: Time, settings: AuditSettings) -> Iterator[Jump]:
     """The jumps over messages of queues without a commit for `stalled_after_seconds`, in a group with other commits.
 
     They are twice as far as any other queue moved: a new group may begin where it likes.
     """
-    consumed = readings.consumed_to
-    for span in unconsumed(readings, time, settings.max_gap, settings.thresholds.stalled_after_seconds):
-        before, at = (int(np.searchsorted(readings.times, moment)) for moment in (span.seen_at, span.end))
-        if span.is_committed or not span.others_commit or at >= len(readings.times) or readings.times[at] != span.end:
+    consumed = samples.consumed_to
+    for span in unconsumed(samples, time, settings.max_gap, settings.thresholds.stalled_after_seconds):
+        before, at = (int(np.searchsorted(samples.times, moment)) for moment in (span.seen_at, span.end))
+        if span.is_committed or not span.others_commit or at >= len(samples.times) or samples.times[at] != span.end:
             continue
-        column = readings.columns[span.queue]
-        to, end = int(consumed[at, column]), int(readings.end_offset[before, column])
+        column = samples.columns[span.queue]
+        to, end = int(consumed[at, column]), int(samples.end_offset[before, column])
         known = (consumed[before] != UNKNOWN) & (consumed[at] != UNKNOWN)
         furthest = int((consumed[at] - consumed[before])[known].max(initial=0))
         if known.any() and to >= end and span.produced > max(settings.thresholds.rewind_tolerance, _FURTHER * furthest):
             since = end - span.produced
-            waiting = int((readings.lag[before] > settings.thresholds.allowed_lag).sum())
+            waiting = int((samples.lag[before] > settings.thresholds.allowed_lag).sum())
             yield Jump(span.queue, span.seen_at, span.end, since, to, span.produced, span.start, 0.0, waiting)

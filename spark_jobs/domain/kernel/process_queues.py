@@ -31,12 +31,12 @@ class ProcessQueue(NamedTuple):
 
 def process_queue(client: ClientHistory, queue: MessageQueue, start: int, end: int) -> ProcessQueue:
     """The snapshots in `[start, end)`, microseconds, that list the queue and have not dropped it."""
-    series, readings = client.series, client.readings
+    series, samples = client.series, client.samples
     inside = series.inside(start, end)
     place = _places(client, queue)[series.codes[inside]]
     listed = place >= 0
-    rows = readings.offsets[:-1][inside][listed] + place[listed]
-    columns = (readings.cached_count, readings.cached_min_offset, readings.last_pull, readings.last_consume)
+    rows = samples.offsets[:-1][inside][listed] + place[listed]
+    columns = (samples.cached_count, samples.cached_min_offset, samples.last_pull, samples.last_consume)
     return ProcessQueue(series.times[inside][listed], *(column[rows] for column in columns))
 
 
@@ -71,7 +71,7 @@ def _behind_ms(client: ClientHistory, window: StepWindow) -> int:
 @cached_with_value
 def _idle_at(client: ClientHistory, idle_ms: int) -> Timed:
     """The client's snapshots in which the last pull of a process queue seems older than this."""
-    pulled, times = client.readings.last_pull, client.series.times[client.readings.snapshots]
+    pulled, times = client.samples.last_pull, client.series.times[client.samples.snapshots]
     return Timed(times[is_known(pulled) & (times // MILLISECOND - pulled > idle_ms)])
 
 

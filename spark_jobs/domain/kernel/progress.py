@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval
-from spark_jobs.domain.kernel.reading_pairs import ReadingPairs, reading_pairs
-from spark_jobs.domain.kernel.reading_windows import (
+from spark_jobs.domain.kernel.sample_pairs import SamplePairs, sample_pairs
+from spark_jobs.domain.kernel.sample_windows import (
     Columns,
     Number,
-    ReadingWindows,
+    SampleWindows,
     age_ms,
     chosen_columns,
     cut,
@@ -26,7 +26,7 @@ from spark_jobs.domain.kernel.reading_windows import (
     last_true,
 )
 from spark_jobs.domain.kernel.verdicts import VerdictWindows
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings, Place
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place
 from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 
@@ -35,7 +35,7 @@ _Since = dict[Place, int]
 
 
 def lag_qualities(progress: Sequence[IntervalProgress]) -> NDArray[np.str_]:
-    """Per queue of all intervals, whether the lag at its last reading is measured or unknown (`LagQuality`)."""
+    """Per queue of all intervals, whether the lag at its last sample is measured or unknown (`LagQuality`)."""
 
     def column(name: str) -> NDArray[np.int64]:
         return np.concatenate([np.empty(0, np.int64), *(getattr(each, name) for each in progress)])
@@ -77,22 +77,22 @@ def without_overlaps(topic_intervals: Sequence[RebalanceInterval], since: int) -
 
 def topic_progress(
     topic_intervals: Sequence[RebalanceInterval],
-    readings: OffsetReadings | None,
+    samples: OffsetSamples | None,
     window: StepWindow,
     settings: AuditSettings,
     *,
     is_filtered: bool = False,
-    unread: OffsetReadings | None = None,
+    unread: OffsetSamples | None = None,
 ) -> list[IntervalProgress]:
     """One per interval of a topic in the step with `measured` queues; `unread`: of a topic without offsets.
 
-    The last reading before the step counts, if it is no older than `max_gap`: later messages belong to the step.
+    The last sample before the step counts, if it is no older than `max_gap`: later messages belong to the step.
     """
     measured = [own for own in without_overlaps(topic_intervals, window.start) if own.interval.measured]
     if not measured:
         return []
-    chosen = unread or readings
-    pairs = reading_pairs(chosen, chosen.inside(window.start - settings.max_gap, window.end)) if chosen else None
+    chosen = unread or samples
+    pairs = sample_pairs(chosen, chosen.inside(window.start - settings.max_gap, window.end)) if chosen else None
     owned_since = _owned_since(without_overlaps(topic_intervals, window.observed_from))
     rows = [_interval_progress(own, pairs, owned_since, settings, is_filtered=is_filtered) for own in measured]
     return rows if unread is None else [replace(row, readings=np.zeros_like(row.readings)) for row in rows]
@@ -127,7 +127,7 @@ def _owners(interval: RebalanceInterval) -> Mapping[Place, Sequence[str]]:
 
 def _interval_progress(
     own: OwnTime,
-    pairs: ReadingPairs | None,
+    pairs: SamplePairs | None,
     owned_since: Mapping[tuple[int, str], _Since],
     settings: AuditSettings,
     *,
@@ -151,19 +151,19 @@ _COUNTS = ("readings", "stuck_growth", "stuck_produced", "stuck_time")
 
 
 def _measure(
-    measured: dict[str, Any], own: OwnTime, pairs: ReadingPairs, owned_since: _Since, settings: AuditSettings
+    measured: dict[str, Any], own: OwnTime, pairs: SamplePairs, owned_since: _Since, settings: AuditSettings
 ) -> None:
-    """Fills in the measures of the interval's queues by the readings of its own time."""
+    """Fills in the measures of the interval's queues by the samples of its own time."""
     interval, start, end = own
-    readings, queues = pairs.readings, interval.measured
-    rows, columns = readings.inside(start, end), readings.columns
+    samples, queues = pairs.samples, interval.measured
+    rows, columns = samples.inside(start, end), samples.columns
     places = [place for place, queue in enumerate(queues) if queue in columns]
     if rows.start == rows.stop or not places:
         return
     chosen = chosen_columns([columns[queues[place]] for place in places], len(columns))
     own_pairs = pairs.part(rows, chosen)
     since = np.array([owned_since.get(queues[place], interval.start) for place in places], dtype=np.int64)
-    windows = VerdictWindows(ReadingWindows(readings, chosen, since=since, start=start, end=end, settings=settings))
+    windows = VerdictWindows(SampleWindows(samples, chosen, since=since, start=start, end=end, settings=settings))
     measured["spans"] = windows.spans(places)
     measures = _measures(own_pairs, chosen)
     is_known = (measures["lag_last"] != UNKNOWN).tolist()
@@ -181,15 +181,15 @@ def _measure(
             measured[name][places] = values
 
 
-def _produced_where(pairs: ReadingPairs, is_counted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Per column, messages produced between the chosen readings and the ones before them, as far as is known."""
+def _produced_where(pairs: SamplePairs, is_counted: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Per column, messages produced between the chosen samples and the ones before them, as far as is known."""
     return np.asarray(np.where(is_counted & (pairs.produced != UNKNOWN), pairs.produced, 0).sum(axis=0))
 
 
-def _measures(pairs: ReadingPairs, columns: Columns) -> dict[str, Any]:
-    """The fields of `IntervalProgress` but verdicts, per column; its first and last readings count, known or not."""
-    readings = pairs.readings
-    matrices = (readings.present, readings.lag, readings.consumed_to, readings.end_offset, readings.last_timestamp)
+def _measures(pairs: SamplePairs, columns: Columns) -> dict[str, Any]:
+    """The fields of `IntervalProgress` but verdicts, per column; its first and last samples count, known or not."""
+    samples = pairs.samples
+    matrices = (samples.present, samples.lag, samples.consumed_to, samples.end_offset, samples.last_timestamp)
     present, lag, consumed_to, end_offset, stored = cut(matrices, pairs.rows, columns)
     first, last = first_true(present), last_true(present)
     consumer_offset, lag_last = _pick(consumed_to, last), _pick(lag, last)
@@ -211,7 +211,7 @@ def _measures(pairs: ReadingPairs, columns: Columns) -> dict[str, Any]:
     } | _rewinds(pairs)
 
 
-def _rewinds(pairs: ReadingPairs) -> dict[str, NDArray[np.int64]]:
+def _rewinds(pairs: SamplePairs) -> dict[str, NDArray[np.int64]]:
     """How often, how far and when the offset went back, per column; of equal rewinds the last one's time."""
     went_back = pairs.back != UNKNOWN
     compared = went_back | (pairs.forward != UNKNOWN)
@@ -229,7 +229,7 @@ def _rewinds(pairs: ReadingPairs) -> dict[str, NDArray[np.int64]]:
 
 
 def _pick(matrix: NDArray[Number], rows: NDArray[np.int64]) -> NDArray[Number]:
-    """The numbers at these rows of the columns; those of a column without any reading are unknown."""
+    """The numbers at these rows of the columns; those of a column without any sample are unknown."""
     return matrix[rows, np.arange(len(rows))]
 
 

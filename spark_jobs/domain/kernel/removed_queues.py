@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Membership, OffsetReadings, Place
+from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Membership, OffsetSamples, Place
 from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import HOUR, AuditSettings, StepWindow, Time, joined
@@ -30,17 +30,17 @@ class RemovedQueue(NamedTuple):
 
 def removed_queues(step: AuditedStep) -> Iterator[RemovedQueue]:
     """One per span and queue that was not drained before, by topic, queue and time."""
-    for topic, readings in step.history.offsets.items():
+    for topic, samples in step.history.offsets.items():
         route = step.routes.get(topic, ())
-        queues = _not_always_readable(route, readings.queues)
+        queues = _not_always_readable(route, samples.queues)
         before = readable_before(step, topic) if queues else {}
         absences = (*step.deleted_topics.get(topic, ()), *step.gone_topics.get(topic, ()))
         for queue in queues:
             hour = _last_hour(before, queue)
             times = [*([] if hour is None else [around(step, hour)]), (step.window.read_from, step.window.end)]
-            rows = np.r_[tuple(readings.inside(*time) for time in times)]
+            rows = np.r_[tuple(samples.inside(*time) for time in times)]
             for start, end in removed_times(route, queue, absences, was_readable=hour is not None):
-                backlog = left_backlog(readings, queue, rows, start)
+                backlog = left_backlog(samples, queue, rows, start)
                 if backlog:
                     yield RemovedQueue(topic, queue, start, end, backlog)
 
@@ -53,7 +53,7 @@ def readable_before(step: AuditedStep, topic: str) -> Mapping[Place | None, int]
 
 
 def around(step: AuditedStep, hour: int) -> Time:
-    """The time of the readings that a step is given of an hour before its window: `pipeline.sightings`."""
+    """The time of the samples that a step is given of an hour before its window: `pipeline.sightings`."""
     return hour - step.settings.max_gap, min(hour + HOUR + step.settings.max_gap, step.window.read_from)
 
 
@@ -86,21 +86,21 @@ def removed_times(route: Route, queue: Place, absences: Sequence[Time], *, was_r
     return joined(times)
 
 
-def left_backlog(readings: OffsetReadings, queue: Place, rows: NDArray[np.int64], start: int) -> int:
+def left_backlog(samples: OffsetSamples, queue: Place, rows: NDArray[np.int64], start: int) -> int:
     """The messages in a removed queue by its last known sample; 0: the group may have consumed them meanwhile.
 
     It has, at its pace, until a snapshot shows the topic without the queue; or the topic was created again.
     """
     at, lag, consumed = (
-        readings.times[rows],
-        *(matrix[rows, readings.columns[queue]] for matrix in (readings.lag, readings.consumed_to)),
+        samples.times[rows],
+        *(matrix[rows, samples.columns[queue]] for matrix in (samples.lag, samples.consumed_to)),
     )
     known = np.flatnonzero((lag != UNKNOWN) & (at < start))[-2:]
     if not len(known):
         return 0
     first, last = known[0], known[-1]
     following = min(last + 1, len(rows) - 1)
-    ends, ends_after = readings.end_offset[rows[last]], readings.end_offset[rows[following]]
+    ends, ends_after = samples.end_offset[rows[last]], samples.end_offset[rows[following]]
     if ((ends_after != UNKNOWN) & (ends_after < ends)).any():
         return 0
     until, between = min(int(at[following]), start) if following > last else start, int(at[last] - at[first])
@@ -131,11 +131,11 @@ def gone_topics(
     for topic, spans in routes.items():
         before = history.readable_before(topic, window, settings) if any(not span.state for span in spans) else {}
         brokers = {queues[0] for queues in before if queues}
-        readings = history.offsets.get(topic)
+        samples = history.offsets.get(topic)
         for span in spans:
             time = span.start, span.end
             brokers |= {entry.broker_name for entry in span.state}
-            is_read = readings is not None and bool(readings.present[readings.inside(*time)].any())
+            is_read = samples is not None and bool(samples.present[samples.inside(*time)].any())
             is_empty = not span.state and brokers and not is_read
             if is_empty and all(
                 is_up_without(topic, broker, time, routes, memberships, settings.cadence) for broker in brokers

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.reading_windows import Mask, at_rows, latest_rows, previous_rows
+from spark_jobs.domain.kernel.sample_windows import Mask, at_rows, latest_rows, previous_rows
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings, Place
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place
 from spark_jobs.domain.model.series import Timed
 from spark_jobs.domain.model.window import SECOND, Time
 
@@ -35,16 +35,16 @@ class Unconsumed(NamedTuple):
 
 
 @cached_with_value
-def unconsumed(readings: OffsetReadings, time: Time, max_gap: int, seconds: int) -> Sequence[Unconsumed]:
+def unconsumed(samples: OffsetSamples, time: Time, max_gap: int, seconds: int) -> Sequence[Unconsumed]:
     """The spans of all queues of a topic that samples of a time show for so many seconds, by queue and time."""
-    may_stand, may_stand_at = _may_stand(readings, seconds)
+    may_stand, may_stand_at = _may_stand(samples, seconds)
     if not may_stand_at.any_inside(*time):  # as mostly
         return []
-    seen = readings.inside(*time)
+    seen = samples.inside(*time)
     columns = np.flatnonzero(may_stand[seen].any(axis=0))
-    times, commits = readings.times[seen], np.asarray((readings.consumed_to[seen] > 0).any(axis=0))
-    matrices = (readings.consumed_to, readings.end_offset, readings.lag)
-    is_read, (consumed, end, lag) = _is_read(readings)[seen][:, columns], (it[seen][:, columns] for it in matrices)
+    times, commits = samples.times[seen], np.asarray((samples.consumed_to[seen] > 0).any(axis=0))
+    matrices = (samples.consumed_to, samples.end_offset, samples.lag)
+    is_read, (consumed, end, lag) = _is_read(samples)[seen][:, columns], (it[seen][:, columns] for it in matrices)
     begins, waiting = _begins(times, is_read, consumed, end, lag, max_gap)
     rows = np.arange(len(times))[:, None]
     following = _following(is_read)
@@ -58,7 +58,7 @@ def unconsumed(readings: OffsetReadings, time: Time, max_gap: int, seconds: int)
         until = int(times[after]) if after > row else time[1]
         spans.append(
             Unconsumed(
-                queue=readings.queues[columns[column]],
+                queue=samples.queues[columns[column]],
                 start=int(times[begins[row, column]]),
                 seen_at=seen_at,
                 end=min(until, seen_at + max_gap),
@@ -73,22 +73,22 @@ def unconsumed(readings: OffsetReadings, time: Time, max_gap: int, seconds: int)
 
 
 @cached_with_value
-def _is_read(readings: OffsetReadings) -> Mask:
+def _is_read(samples: OffsetSamples) -> Mask:
     """Per sample and queue, True if both offsets are known."""
-    is_known = (readings.end_offset != UNKNOWN) & (readings.consumer_offset != UNKNOWN)
-    return np.asarray(readings.present & is_known)
+    is_known = (samples.end_offset != UNKNOWN) & (samples.consumer_offset != UNKNOWN)
+    return np.asarray(samples.present & is_known)
 
 
 @cached_with_value
-def _may_stand(readings: OffsetReadings, seconds: int) -> tuple[Mask, Timed]:
+def _may_stand(samples: OffsetSamples, seconds: int) -> tuple[Mask, Timed]:
     """Per sample and queue, False if nothing waits there, or the offset was another one so many seconds before; and
     the samples of which a queue may stand.
     """
-    before = readings.times.searchsorted(readings.times - seconds * SECOND, side="right") - 1
-    is_read, consumed = _is_read(readings), readings.consumed_to
+    before = samples.times.searchsorted(samples.times - seconds * SECOND, side="right") - 1
+    is_read, consumed = _is_read(samples), samples.consumed_to
     is_same = (consumed == consumed[before]) | ~is_read[before]
-    may_stand = np.asarray(is_read & (readings.lag != 0) & is_same & (before >= 0)[:, None])
-    return may_stand, readings.showing(may_stand)
+    may_stand = np.asarray(is_read & (samples.lag != 0) & is_same & (before >= 0)[:, None])
+    return may_stand, samples.showing(may_stand)
 
 
 def _begins(

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, Membership, OffsetReadings
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, Membership, OffsetSamples
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import (
@@ -42,7 +42,7 @@ Flags = NDArray[np.bool_]
 def unseen_times(
     memberships: Mapping[str, Sequence[Span[Membership]]],
     proxies: Mapping[str, Sequence[Span[Membership]]],
-    offsets: Mapping[str, OffsetReadings],
+    offsets: Mapping[str, OffsetSamples],
     window: StepWindow,
     settings: AuditSettings,
 ) -> list[Span[Reason]]:
@@ -106,21 +106,21 @@ class _Pairs:
         return len(advanced_at) > 1 and int(advanced_at[-1] - advanced_at[0]) >= cadence / 2
 
     def stalled_times(self, at_least: int, until: int) -> list[Time]:
-        """The times without an advance, from before the first new messages to the last reading, or `until`."""
+        """The times without an advance, from before the first new messages to the last sample, or `until`."""
         advances = np.append(UNKNOWN, self.ends[self.advanced])
         standstill = np.cumsum(self.advanced)[~self.advanced]
         starts, ends, produced = (column[~self.advanced] for column in (self.starts, self.ends, self.produced))
         numbers, first_produced = np.unique(standstill[produced], return_index=True)
         since = np.maximum(starts[produced][first_produced], advances[numbers])
-        last_reading = ends[np.searchsorted(standstill, numbers, side="right") - 1]
-        is_long = last_reading - since >= at_least
-        end = np.where(numbers == len(advances) - 1, until, last_reading)
+        last_sample = ends[np.searchsorted(standstill, numbers, side="right") - 1]
+        is_long = last_sample - since >= at_least
+        end = np.where(numbers == len(advances) - 1, until, last_sample)
         return list(zip(since[is_long].tolist(), end[is_long].tolist(), strict=True))
 
 
-def _pairs(topics: Iterable[OffsetReadings], start: int, end: int) -> _Pairs:
-    """The pairs of readings of all topics in `[start, end)`, by the time of the later one."""
-    parts = [_topic_pairs(readings, readings.inside(start, end)) for readings in topics]
+def _pairs(topics: Iterable[OffsetSamples], start: int, end: int) -> _Pairs:
+    """The pairs of samples of all topics in `[start, end)`, by the time of the later one."""
+    parts = [_topic_pairs(samples, samples.inside(start, end)) for samples in topics]
     nothing = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0, np.bool_))
     starts, ends, advanced, produced = (np.concatenate(column) for column in zip(nothing, *parts, strict=True))
     # Of equal times those without an advance come first: the order of the topics must not matter.
@@ -128,10 +128,10 @@ def _pairs(topics: Iterable[OffsetReadings], start: int, end: int) -> _Pairs:
     return _Pairs(starts[order], ends[order], advanced[order].astype(bool), produced[order].astype(bool))
 
 
-def _topic_pairs(readings: OffsetReadings, inside: slice) -> tuple[Times, Times, Flags, Flags]:
-    times = readings.times[inside]
-    is_known = (readings.consumed_to[inside] != UNKNOWN)[1:]
-    advanced, produced = _grown(readings.consumer_offset[inside]), _grown(readings.end_offset[inside]) & is_known
+def _topic_pairs(samples: OffsetSamples, inside: slice) -> tuple[Times, Times, Flags, Flags]:
+    times = samples.times[inside]
+    is_known = (samples.consumed_to[inside] != UNKNOWN)[1:]
+    advanced, produced = _grown(samples.consumer_offset[inside]), _grown(samples.end_offset[inside]) & is_known
     return times[:-1], times[1:], np.asarray(advanced.any(axis=1)), np.asarray(produced.any(axis=1))
 
 

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.reading_windows import Mask, ReadingWindows, age_ms, at_rows, greatest_since, latest_rows
+from spark_jobs.domain.kernel.sample_windows import Mask, SampleWindows, age_ms, at_rows, greatest_since, latest_rows
 from spark_jobs.domain.model.history import UNKNOWN, Matrix
 from spark_jobs.domain.model.statuses import Verdict
 
 VERDICTS = tuple(Verdict)
-#: The code of a reading at which nothing can be said; greater than that of any verdict.
+#: The code of a sample at which nothing can be said; greater than that of any verdict.
 NO_VERDICT = len(VERDICTS)
 #: Verdicts that say an owner does not do its work.
 STUCK = (Verdict.STOP, Verdict.STALL, Verdict.WARN)
@@ -37,8 +37,8 @@ class VerdictSpan(NamedTuple):
     """A maximal span `[start, end)` in which a queue is stuck and every window has this verdict; microseconds.
 
     `place`: of the queue in its interval's list. It begins where the verdict's condition does, possibly before the
-    step, and ends with the first reading that shows otherwise, the interval, or a gap. `lag_first`, `lag_last`:
-    messages at its first and last reading; `age_ms`: of the last consumed message, or `UNKNOWN`.
+    step, and ends with the first sample that shows otherwise, the interval, or a gap. `lag_first`, `lag_last`:
+    messages at its first and last sample; `age_ms`: of the last consumed message, or `UNKNOWN`.
     """
 
     place: int
@@ -51,9 +51,9 @@ class VerdictSpan(NamedTuple):
 
 
 class VerdictWindows:
-    """The verdicts of one interval's queues by its reading windows; matrices and columns are those of the windows."""
+    """The verdicts of one interval's queues by its sample windows; matrices and columns are those of the windows."""
 
-    def __init__(self, windows: ReadingWindows) -> None:
+    def __init__(self, windows: SampleWindows) -> None:
         self._windows = windows
 
     @cached_property
@@ -98,7 +98,7 @@ class VerdictWindows:
         return np.asarray(np.cumsum(change, axis=0)[self._windows.first_row : -1] > 0)
 
     def stuck_growth(self) -> NDArray[np.int64]:
-        """Per column: messages by which the lag grew inside the spans, between readings from the first row on."""
+        """Per column: messages by which the lag grew inside the spans, between samples from the first row on."""
         windows = self._windows
         growth = windows.lag - at_rows(windows.lag, windows.extents.before)
         is_counted = windows.known & (windows.extents.before >= windows.first_row)
@@ -106,23 +106,23 @@ class VerdictWindows:
         return np.asarray(np.where(self.stuck & is_counted[rows], growth[rows], 0).sum(axis=0))
 
     def stuck_time(self) -> NDArray[np.int64]:
-        """Per column: microseconds between readings inside the spans, from the windows' start on."""
+        """Per column: microseconds between samples inside the spans, from the windows' start on."""
         lasting = np.diff(self._windows.times[self._windows.first_row :], prepend=self._windows.start)
         return np.asarray(np.where(self.stuck, lasting[:, None], 0).sum(axis=0))
 
     def _last_known(self, mask: Mask) -> Matrix:
-        """The last reading with a known lag, up to each, at which this holds."""
+        """The last sample with a known lag, up to each, at which this holds."""
         return latest_rows(self._windows.known & mask)
 
     @cached_property
     def _last_moved(self) -> Matrix:
-        """The last reading up to each that shows another offset than the one before."""
+        """The last sample up to each that shows another offset than the one before."""
         offset = self._windows.offset
         return self._last_known(offset != at_rows(offset, self._windows.extents.before))
 
     @cached_property
     def _last_fell(self) -> Matrix:
-        """The last reading up to each that shows a smaller lag than the one before."""
+        """The last sample up to each that shows a smaller lag than the one before."""
         lag = self._windows.lag
         return self._last_known(lag < at_rows(lag, self._windows.extents.before))
 
@@ -136,10 +136,10 @@ class VerdictWindows:
 
     @cached_property
     def _codes(self) -> NDArray[np.int64]:
-        """The verdict of the window that ends at each reading, as its code: that of the first condition that holds."""
+        """The verdict of the window that ends at each sample, as its code: that of the first condition that holds."""
         windows, first = self._windows, self._windows.extents.firsts
         moved_at = windows.times[np.maximum(self._last_moved, 0)]
-        # From the window's first reading to the last move, which may be before the window, and since then.
+        # From the window's first sample to the last move, which may be before the window, and since then.
         moving, standing = moved_at - windows.times[np.maximum(first, 0)], windows.times[:, None] - moved_at
         has_stopped = (self._last_moved > windows.extents.run) & (standing > moving)
         conditions = [
@@ -164,7 +164,7 @@ class VerdictWindows:
 
     @cached_property
     def _since(self) -> Matrix:
-        """Per reading, the row where its verdict's condition begins: the last reading that showed otherwise."""
+        """Per sample, the row where its verdict's condition begins: the last sample that showed otherwise."""
         is_stop, is_warn = (self._codes == code(verdict) for verdict in (Verdict.STOP, Verdict.WARN))
         otherwise = np.where(is_stop, np.maximum(self._last_at_zero, self._last_moved), self._last_allowed)
         otherwise = np.where(is_warn, np.maximum(otherwise, self._last_fell), otherwise)
@@ -172,7 +172,7 @@ class VerdictWindows:
 
     @cached_property
     def _span_rows(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-        """Per span: column, row where it begins, and rows of the first and the last reading with its verdict."""
+        """Per span: column, row where it begins, and rows of the first and the last sample with its verdict."""
         codes = self._codes
         is_stuck = _IS_STUCK[codes]
         if not is_stuck.any():
@@ -186,14 +186,14 @@ class VerdictWindows:
         return column, self._since[first, column], first, row[lasts]
 
     def _start_of(self, row: int, column: int) -> int:
-        """The first reading stands for the beginning of the queue's ownership, unless that is a gap before."""
+        """The first sample stands for the beginning of the queue's ownership, unless that is a gap before."""
         windows = self._windows
         at, since = int(windows.times[row]), int(windows.since[column])
         is_first = windows.extents.before[row, column] < 0 and at - since <= windows.settings.max_gap
         return since if is_first else at
 
     def _end_of(self, row: int, column: int) -> int:
-        """A reading holds until the queue's next one, but no longer than a gap."""
+        """A sample holds until the queue's next one, but no longer than a gap."""
         windows = self._windows
         number, count = windows.extents.counted[row, column], windows.extents.counted[-1, column]
         until = int(windows.times[windows.extents.in_order[number, column]]) if number < count else windows.end

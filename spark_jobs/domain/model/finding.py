@@ -107,7 +107,7 @@ class Persistence(StrEnum):
 
 
 class QueueEvidence(NamedTuple):
-    """One queue of a finding in one role, in a time without a gap: what its readings of that time say."""
+    """One queue of a finding in one role, in a time without a gap: what its samples of that time say."""
 
     topic: str
     broker_name: str

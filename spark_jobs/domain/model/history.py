@@ -1,6 +1,6 @@
 """Everything that was recorded of one consumer group: what the kernel is given.
 
-States come folded (`series.Series`), readings as matrices of snapshots × queues. Time is microseconds since 1970 (UTC)
+States come folded (`series.Series`), samples as matrices of snapshots × queues. Time is microseconds since 1970 (UTC)
 unless a name says otherwise; an unknown number is `UNKNOWN`, never 0. Subscriptions are in a form that can be compared.
 """
 
@@ -108,7 +108,7 @@ class ClientState(NamedTuple):
     `consume_max_span` say (`DefaultMQPushConsumerImpl.pullMessage`). Unless it consumes in order, it sends back what
     takes longer than `consume_timeout_minutes` (`ProcessQueue.cleanExpiredMsg`). `topics`: all that it subscribes;
     `subscriptions`: those without retry topics, in their normal form; `owned`: its process queues in the order of the
-    columns of `ClientReadings`. `in_group` False: it answered that it has no consumer of the group. `lock_refused`: the
+    columns of `ClientSamples`. `in_group` False: it answered that it has no consumer of the group. `lock_refused`: the
     queues of which brokers are known to refuse it the lock.
     """
 
@@ -144,7 +144,7 @@ class ConsumeStatus(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ClientReadings:
+class ClientSamples:
     """Values of one client that change with every snapshot, alongside its folded state.
 
     `offsets`: where the queues of each snapshot begin in the flat arrays (one more than there are snapshots). Per
@@ -171,10 +171,10 @@ class ClientReadings:
 
 @dataclass(frozen=True)
 class ClientHistory:
-    """All snapshots of one client: `series` says which state each showed, `readings` what was measured in it."""
+    """All snapshots of one client: `series` says which state each showed, `samples` what was measured in it."""
 
     series: Series[ClientState]
-    readings: ClientReadings
+    samples: ClientSamples
 
     @cached_property
     def consumes_orderly(self) -> bool:
@@ -203,7 +203,7 @@ def _allocation_inputs(state: ClientState) -> ClientState:
 
 
 @dataclass(frozen=True)
-class QueueReadings(Timed):
+class QueueSamples(Timed):
     """The snapshots of one topic's queues: its matrices are `times` × `queues`."""
 
     queues: Sequence[Place]
@@ -219,7 +219,7 @@ class QueueReadings(Timed):
 
 
 @dataclass(frozen=True)
-class OffsetReadings(QueueReadings):
+class OffsetSamples(QueueSamples):
     """The group's offset snapshots of one topic: next offset to write, to consume, to pull, and the store time (ms) of
     the last consumed message; `UNKNOWN` for null, and for queues that the snapshot lacks (not `present`).
     """
@@ -261,7 +261,7 @@ class OffsetReadings(QueueReadings):
 
 
 @dataclass(frozen=True)
-class TopicReadings(QueueReadings):
+class TopicSamples(QueueSamples):
     """The snapshots of one topic's own offsets, also of unreadable queues: the oldest one, and the next to write."""
 
     min_offset: Matrix
@@ -299,8 +299,8 @@ class GroupHistory:
     server_routes: Mapping[str, Series[ServerRoutes]] = field(default_factory=dict)
     topics_listed: Mapping[str, Series[bool | None]] = field(default_factory=dict)
     clients: Mapping[str, ClientHistory] = field(default_factory=dict)
-    offsets: Mapping[str, OffsetReadings] = field(default_factory=dict)
-    topics: Mapping[str, TopicReadings] = field(default_factory=dict)
+    offsets: Mapping[str, OffsetSamples] = field(default_factory=dict)
+    topics: Mapping[str, TopicSamples] = field(default_factory=dict)
     proxies: Mapping[str, Series[Membership]] = field(default_factory=dict)
     unanswered: Mapping[str, Series[str]] = field(default_factory=dict)
     captured: Sightings = NEVER

@@ -130,9 +130,9 @@ class AuditSettings:
     @property
     def warm_up(self) -> int:
         """How far before a step its states are replayed: for persistence, and for the verdict at its first sample."""
-        readings = (self.thresholds.verdict_window_readings - 1) * self.cadence
+        samples = (self.thresholds.verdict_window_readings - 1) * self.cadence
         seconds = max(self.thresholds.persistent_after_seconds, self.thresholds.verdict_window_seconds)
-        return max(seconds * SECOND, readings) + self.max_gap
+        return max(seconds * SECOND, samples) + self.max_gap
 
     @property
     def look_back(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
-from spark_jobs.domain.model.history import RETRY, UNKNOWN, Matrix, OffsetReadings, TopicReadings
+from spark_jobs.domain.model.history import RETRY, UNKNOWN, Matrix, OffsetSamples, TopicSamples
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND, from_micros
@@ -27,8 +27,8 @@ _FAR_ABOVE = 2
 
 
 class Beginning(NamedTuple):
-    """The first known offset of a queue, in the reading at `at` (microseconds): what waited then and at the last
-    reading, until when (microseconds) it was not caught up with, and messages worked off per second, 0: none.
+    """The first known offset of a queue, in the sample at `at` (microseconds): what waited then and at the last
+    sample, until when (microseconds) it was not caught up with, and messages worked off per second, 0: none.
     """
 
     queue: FindingQueue
@@ -41,27 +41,27 @@ class Beginning(NamedTuple):
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per queue whose first commit is at its oldest message, one condition per topic."""
-    for topic, readings in step.history.offsets.items():
+    for topic, samples in step.history.offsets.items():
         oldest = step.history.topics.get(topic)
-        if oldest is not None and not topic.startswith(RETRY) and _is_new(step, readings, oldest):
+        if oldest is not None and not topic.startswith(RETRY) and _is_new(step, samples, oldest):
             beginnings = [
                 beginning
-                for place in sorted(set(readings.queues) & set(oldest.queues))
-                if (beginning := _beginning(step, FindingQueue(topic, *place, OLDEST), readings, oldest))
+                for place in sorted(set(samples.queues) & set(oldest.queues))
+                if (beginning := _beginning(step, FindingQueue(topic, *place, OLDEST), samples, oldest))
             ]
             yield from _hits(step, beginnings) if beginnings else ()
 
 
-def _is_new(step: AuditedStep, readings: OffsetReadings, oldest: TopicReadings) -> bool:
+def _is_new(step: AuditedStep, samples: OffsetSamples, oldest: TopicSamples) -> bool:
     """Return whether the group had no offset of the topic before, though the topic was recorded, and no member then."""
     window = step.window
-    seen = readings.inside(window.read_from, window.end)
-    known = np.flatnonzero((readings.consumed_to[seen] != UNKNOWN).any(axis=1))
+    seen = samples.inside(window.read_from, window.end)
+    known = np.flatnonzero((samples.consumed_to[seen] != UNKNOWN).any(axis=1))
     if not len(known):
         return False
     if known[0]:
-        return bool((readings.end_offset[seen][: known[0]] != UNKNOWN).any())
-    before = int(readings.times[seen][0]) - step.settings.max_gap
+        return bool((samples.end_offset[seen][: known[0]] != UNKNOWN).any())
+    before = int(samples.times[seen][0]) - step.settings.max_gap
     if not oldest.any_inside(window.read_from, before):
         return False
     states = (span.state for spans in step.memberships.values() for span in spans if span.start < before)
@@ -70,13 +70,13 @@ def _is_new(step: AuditedStep, readings: OffsetReadings, oldest: TopicReadings) 
 
 
 def _beginning(
-    step: AuditedStep, queue: FindingQueue, readings: OffsetReadings, oldest: TopicReadings
+    step: AuditedStep, queue: FindingQueue, samples: OffsetSamples, oldest: TopicSamples
 ) -> Beginning | None:
     """Return how a queue of a topic that is new to the group begins; None: not with its history."""
-    thresholds, seen = step.settings.thresholds, readings.inside(step.window.read_from, step.window.end)
+    thresholds, seen = step.settings.thresholds, samples.inside(step.window.read_from, step.window.end)
     place = queue.broker_name, queue.queue_id
-    times, column = readings.times[seen], readings.columns[place]
-    offsets, ends, lag = (each[seen, column] for each in (readings.consumed_to, readings.end_offset, readings.lag))
+    times, column = samples.times[seen], samples.columns[place]
+    offsets, ends, lag = (each[seen, column] for each in (samples.consumed_to, samples.end_offset, samples.lag))
     known = np.flatnonzero(offsets != UNKNOWN)
     if not len(known):
         return None

@@ -156,9 +156,9 @@ def _is_starved(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan
     topic, (broker_name, queue_id) = progress.interval.topic, progress.queues[span.place]
     if progress.interval.status == Status.REPLAYED or step.topic_type(topic) != PRIORITY:
         return False
-    readings = step.history.offsets[topic]
-    broker_queues = ((number, column) for (name, number), column in readings.columns.items() if name == broker_name)
+    samples = step.history.offsets[topic]
+    broker_queues = ((number, column) for (name, number), column in samples.columns.items() if name == broker_name)
     higher = [column for number, column in broker_queues if number > queue_id]
-    seen = readings.inside(span.start + 1, span.end)
-    waiting, offsets = readings.lag[seen][:, higher] > 0, readings.consumed_to[seen][:, higher]
+    seen = samples.inside(span.start + 1, span.end)
+    waiting, offsets = samples.lag[seen][:, higher] > 0, samples.consumed_to[seen][:, higher]
     return bool(waiting.any(axis=1).all() and (np.diff(offsets, axis=0) > 0).any())

@@ -12,7 +12,7 @@ from spark_jobs.domain.kernel.brokers import has_answered, has_lost_store
 from spark_jobs.domain.kernel.removed_queues import Route, around, is_up_without, readable_before, removed_queues
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
-from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
+from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place
 from spark_jobs.domain.model.message_queue import PERM_READ, queue_ranges
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.window import SECOND, Time, common
@@ -111,34 +111,34 @@ def not_readable(perm: int | None) -> str | None:
     return None if perm & PERM_READ else NO_READ_PERMISSION
 
 
-def held_backlog(readings: OffsetReadings, broker: str, start: int, end: int) -> dict[Place, int]:
-    """The last known backlog, in messages, of each of the broker's queues by the readings in `[start, end)`."""
-    inside = readings.inside(start, end)
+def held_backlog(samples: OffsetSamples, broker: str, start: int, end: int) -> dict[Place, int]:
+    """The last known backlog, in messages, of each of the broker's queues by the samples in `[start, end)`."""
+    inside = samples.inside(start, end)
     if inside.start >= inside.stop:
         return {}
-    columns = [column for place, column in readings.columns.items() if place[0] == broker]
-    lag = readings.lag[inside][:, columns]
+    columns = [column for place, column in samples.columns.items() if place[0] == broker]
+    lag = samples.lag[inside][:, columns]
     known = lag != UNKNOWN
     last = len(lag) - 1 - known[::-1].argmax(axis=0)
     backlogs = lag[last, np.arange(len(columns))]
     columns_and_backlogs = zip(columns, backlogs.tolist(), strict=True)
-    return {readings.queues[column]: backlog for column, backlog in columns_and_backlogs if backlog != UNKNOWN}
+    return {samples.queues[column]: backlog for column, backlog in columns_and_backlogs if backlog != UNKNOWN}
 
 
 def _broker_hits(
     step: AuditedStep, topic: str, broker: str, spans: Sequence[NotReadable], last_hour: int | None
 ) -> Iterator[RuleHit]:
-    """Readings count from one `max_gap` before a span, so that a broker which is gone has some, and before the first
+    """Samples count from one `max_gap` before a span, so that a broker which is gone has some, and before the first
     one also while the route still named a broker that had fallen silent; each counts for the last span that it may
     count for. Where the broker left before the window, those of its `last_hour` count, too.
     """
-    gap, readings = step.settings.max_gap, step.history.offsets[topic]
+    gap, samples = step.settings.max_gap, step.history.offsets[topic]
     for place, span in enumerate(spans):
         following = spans[place + 1].start - gap if place + 1 < len(spans) else span.end
         since = max(span.start - gap - (0 if place else _DROPPED_BY), step.window.read_from)
-        backlogs = held_backlog(readings, broker, since, min(span.end, following))
+        backlogs = held_backlog(samples, broker, since, min(span.end, following))
         if place == 0 and last_hour is not None:
-            backlogs = held_backlog(readings, broker, *around(step, last_hour)) | backlogs
+            backlogs = held_backlog(samples, broker, *around(step, last_hour)) | backlogs
         more = {"severity": span.severity, "explanation": span.explanation}
         for queue, backlog in backlogs.items():
             if backlog > 0:
@@ -189,9 +189,9 @@ def _standing_hits(
     step: AuditedStep, interval: RebalanceInterval, broker: str, time: Time, seen_at: int
 ) -> Iterator[RuleHit]:
     """The hits of the broker's queues in which messages wait at the end of the time, and whose offset never moved."""
-    topic, readings = interval.topic, step.history.offsets.get(interval.topic)
+    topic, samples = interval.topic, step.history.offsets.get(interval.topic)
     client_ids = tuple(dict.fromkeys(member.client_id for member in interval.members or ()))
-    waiting = standing_backlog(readings, broker, time[0], time[1] - step.settings.cadence // 2) if readings else {}
+    waiting = standing_backlog(samples, broker, time[0], time[1] - step.settings.cadence // 2) if samples else {}
     for queue_id in waiting:
         yield _hit(
             time,
@@ -206,19 +206,19 @@ def _standing_hits(
         )
 
 
-def standing_backlog(readings: OffsetReadings, broker: str, start: int, end: int) -> dict[int, int]:
-    """By queue id the messages that wait at the last reading in `[start, end)`, of queues of the broker whose offset is
+def standing_backlog(samples: OffsetSamples, broker: str, start: int, end: int) -> dict[int, int]:
+    """By queue id the messages that wait at the last sample in `[start, end)`, of queues of the broker whose offset is
     the same in all of them; of a queue that was never committed, the messages produced between the first and the last.
     """
-    inside, columns = readings.inside(start, end), [n for n, (name, _) in enumerate(readings.queues) if name == broker]
-    consumed, end_offset = readings.consumed_to[inside][:, columns], readings.end_offset[inside][:, columns]
+    inside, columns = samples.inside(start, end), [n for n, (name, _) in enumerate(samples.queues) if name == broker]
+    consumed, end_offset = samples.consumed_to[inside][:, columns], samples.end_offset[inside][:, columns]
     if not consumed.size:
         return {}
-    lag = readings.lag[inside][-1, columns]
+    lag = samples.lag[inside][-1, columns]
     waiting = np.where(consumed[-1] == UNKNOWN, end_offset[-1] - end_offset[0], lag)
     known = (end_offset[-1] != UNKNOWN) & (end_offset[0] != UNKNOWN)
     is_standing = (consumed == consumed[0]).all(axis=0) & known & (waiting > 0)
-    return {readings.queues[columns[place]][1]: int(waiting[place]) for place in np.flatnonzero(is_standing).tolist()}
+    return {samples.queues[columns[place]][1]: int(waiting[place]) for place in np.flatnonzero(is_standing).tolist()}
 
 
 RULE = Rule(

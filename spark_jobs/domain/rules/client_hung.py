@@ -72,13 +72,13 @@ def _unmoved(step: AuditedStep, queue: FindingQueue, hang: Hung, time: Time) -> 
     moved the offset. Offsets may show before the next client snapshot that the client pulls again.
     """
     start, end = time
-    readings, settings = step.history.offsets.get(queue.topic), step.settings
-    column = readings.columns.get((queue.broker_name, queue.queue_id)) if readings else None
-    if readings is None or column is None:
+    samples, settings = step.history.offsets.get(queue.topic), step.settings
+    column = samples.columns.get((queue.broker_name, queue.queue_id)) if samples else None
+    if samples is None or column is None:
         return time
-    seen = readings.inside(hang.start - settings.max_gap, min(hang.end + 2 * settings.cadence, step.window.end))
-    offsets, lag = readings.consumed_to[seen, column], readings.lag[seen, column]
-    times, offsets = readings.times[seen][offsets != UNKNOWN], offsets[offsets != UNKNOWN]
+    seen = samples.inside(hang.start - settings.max_gap, min(hang.end + 2 * settings.cadence, step.window.end))
+    offsets, lag = samples.consumed_to[seen, column], samples.lag[seen, column]
+    times, offsets = samples.times[seen][offsets != UNKNOWN], offsets[offsets != UNKNOWN]
     moved = times[1:][np.diff(offsets) != 0]
     is_pause = hang.end - hang.start < settings.thresholds.pull_idle_seconds * SECOND and (moved >= hang.end).any()
     if is_pause or (len(lag) and not lag.any()):

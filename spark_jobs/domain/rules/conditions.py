@@ -49,11 +49,11 @@ def _stood(step: AuditedStep, hits: Sequence[RuleHit], start: int, end: int) -> 
     waits = False
     queues = {hit.queue[:3] for hit in hits if hit.queue is not None}
     for topic, places in by_key(queues, lambda queue: queue[0]).items():
-        readings = step.history.offsets.get(topic)
-        columns = [readings.columns[queue[1:]] for queue in places if queue[1:] in readings.columns] if readings else []
-        if readings and columns:
-            between = readings.inside(start - step.settings.cadence, end + 1)
-            consumed_to, lag = readings.consumed_to[between][:, columns], readings.lag[between][:, columns]
+        samples = step.history.offsets.get(topic)
+        columns = [samples.columns[queue[1:]] for queue in places if queue[1:] in samples.columns] if samples else []
+        if samples and columns:
+            between = samples.inside(start - step.settings.cadence, end + 1)
+            consumed_to, lag = samples.consumed_to[between][:, columns], samples.lag[between][:, columns]
             if (consumed_to != consumed_to[:1]).any():
                 return False
             waits |= bool((lag[-1:] > 0).any())

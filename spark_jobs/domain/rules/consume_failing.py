@@ -10,7 +10,7 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import seen_twice
-from spark_jobs.domain.kernel.consume_statuses import span_of_snapshot, status_readings
+from spark_jobs.domain.kernel.consume_statuses import span_of_snapshot, status_samples
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, UNKNOWN, ClientHistory
@@ -196,34 +196,34 @@ def failing_listeners(
     client: ClientHistory, window: StepWindow, settings: AuditSettings
 ) -> Iterator[tuple[str, list[Span[FailureRate]]]]:
     """Per ordinary topic the snapshots of the window that show a listener which rejects too much."""
-    readings, thresholds = status_readings(client), settings.thresholds
-    if readings.most_failed_tps * 60 < thresholds.failing_messages:
+    samples, thresholds = status_samples(client), settings.thresholds
+    if samples.most_failed_tps * 60 < thresholds.failing_messages:
         return
     seen = client.series.inside(window.read_from, window.end)
-    rows = np.arange(*readings.snapshot.searchsorted((seen.start, seen.stop)))
-    failed, consumed = readings.failed_tps[rows], readings.consumed_tps[rows]
+    rows = np.arange(*samples.snapshot.searchsorted((seen.start, seen.stop)))
+    failed, consumed = samples.failed_tps[rows], samples.consumed_tps[rows]
     # NaN compares false: what is unknown does not fail.
     fails = (failed * 60 >= thresholds.failing_messages) & (failed * 100 >= consumed * thresholds.failing_percent)
     rows = rows[fails]
-    for code in np.unique(readings.topic[rows]).tolist():
-        if not readings.topics[code].startswith(RETRY):
+    for code in np.unique(samples.topic[rows]).tolist():
+        if not samples.topics[code].startswith(RETRY):
             spans = []
-            for row in rows[readings.topic[rows] == code].tolist():
-                failed_tps, tps = float(readings.failed_tps[row]), float(readings.consumed_tps[row])
+            for row in rows[samples.topic[rows] == code].tolist():
+                failed_tps, tps = float(samples.failed_tps[row]), float(samples.consumed_tps[row])
                 rate = FailureRate(failed_tps, tps, failed_tps * 100 / tps)
-                spans.append(span_of_snapshot(client, int(readings.snapshot[row]), window, settings.max_gap, rate))
-            yield readings.topics[code], [span for span in spans if span.start < span.end]
+                spans.append(span_of_snapshot(client, int(samples.snapshot[row]), window, settings.max_gap, rate))
+            yield samples.topics[code], [span for span in spans if span.start < span.end]
 
 
 def dead_letters(step: AuditedStep) -> Span[int] | None:
     """Messages that the broker moved to `%DLQ%` + group after `maxReconsumeTimes` (16, `SendMessageProcessor`) in the
     step, between the samples that show it; None: none, or unknown.
     """
-    readings, window = step.history.topics.get(DEAD_LETTERS + step.history.consumer_group), step.window
-    if readings is None:
+    samples, window = step.history.topics.get(DEAD_LETTERS + step.history.consumer_group), step.window
+    if samples is None:
         return None
-    rows = readings.inside(window.read_from, window.end)
-    times, offsets = readings.times[rows], readings.max_offset[rows]
+    rows = samples.inside(window.read_from, window.end)
+    times, offsets = samples.times[rows], samples.max_offset[rows]
     grown = np.where((offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN), offsets[1:] - offsets[:-1], 0)
     new = np.maximum(grown, 0).sum(axis=1) * (times[1:] >= window.start)
     growing = np.flatnonzero(new)

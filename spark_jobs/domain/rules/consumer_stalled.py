@@ -48,12 +48,12 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 def _without_verdict(step: AuditedStep) -> Iterator[RuleHit]:
     by_hand, filtered = pulling_by_hand(step), {row.interval.topic for row in step.progress if row.is_filtered}
-    for topic, readings in step.history.offsets.items():
+    for topic, samples in step.history.offsets.items():
         intervals = [interval for interval in step.replayed if interval.topic == topic]
         if intervals and topic not in filtered:
             seconds = step.settings.thresholds.stalled_after_seconds
             time = step.window.read_from, step.window.end
-            for span in unconsumed(readings, time, step.settings.max_gap, seconds):
+            for span in unconsumed(samples, time, step.settings.max_gap, seconds):
                 if span.produced <= 0:
                     continue  # a few old messages may be of no use to the group
                 # An application that pulls when it likes may keep its offsets elsewhere.

@@ -1,4 +1,4 @@
-"""The evidence of a condition: backlog and traffic of its queues, by the readings of its own time."""
+"""The evidence of a condition: backlog and traffic of its queues, by the samples of its own time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import FindingQueue, Measured, QueueEvidence
-from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Matrix, OffsetReadings, TopicReadings
+from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Matrix, OffsetSamples, TopicSamples
 from spark_jobs.domain.model.window import StepWindow, Time
 from spark_jobs.domain.phrases import known_sum, sum_before
 from spark_jobs.domain.rules.broker_not_readable import NOT_READABLE
@@ -33,8 +33,8 @@ class QueueSpan(NamedTuple):
     end: int
 
 
-class _Readings(NamedTuple):
-    """Readings of queues: matrices of moments × spans. `inside`: the queue was read, in the time of its own span."""
+class _Samples(NamedTuple):
+    """Samples of queues: matrices of moments × spans. `inside`: the queue was read, in the time of its own span."""
 
     inside: NDArray[np.bool_]
     end_offset: Matrix
@@ -46,7 +46,7 @@ def queue_evidence(
     history: GroupHistory,
     cause: str | None,
     spans: Iterable[QueueSpan],
-    unread: Mapping[str, OffsetReadings] = MappingProxyType({}),
+    unread: Mapping[str, OffsetSamples] = MappingProxyType({}),
     window: StepWindow | None = None,
 ) -> tuple[list[QueueEvidence], Measured]:
     """Return what the samples show of each queue of a finding, sorted by queue and role, and of all together.
@@ -63,14 +63,14 @@ def queue_evidence(
         spans_of_topic = list(topic_spans)
         stranded = cause == UnassignedCause.BEYOND_READ_QUEUES
         is_unread = not stranded and topic in unread
-        readings = (history.topics if stranded else unread if is_unread else history.offsets).get(topic)
+        samples = (history.topics if stranded else unread if is_unread else history.offsets).get(topic)
         measured, backlog, has_messages = [Measured()] * len(spans_of_topic), Measured(), True
-        if stranded and isinstance(readings, TopicReadings) and window and topic in history.offsets:
+        if stranded and isinstance(samples, TopicSamples) and window and topic in history.offsets:
             before = window.read_from, min(span.start for span in spans_of_topic)
-            readings = _without_consumed(readings, history.offsets[topic], before)
-        if readings:
+            samples = _without_consumed(samples, history.offsets[topic], before)
+        if samples:
             measured, backlog, has_messages = _measured(
-                readings, spans_of_topic, window, is_produced=is_unread or cause == NEVER_COMMITTED
+                samples, spans_of_topic, window, is_produced=is_unread or cause == NEVER_COMMITTED
             )
         pairs = zip(spans_of_topic, measured, strict=True)
         queues += [QueueEvidence(*span.queue, span.start, span.end, *numbers) for span, numbers in pairs]
@@ -100,7 +100,7 @@ def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | 
 
 
 def _measured(
-    read: OffsetReadings | TopicReadings, spans: Sequence[QueueSpan], window: StepWindow | None, *, is_produced: bool
+    read: OffsetSamples | TopicSamples, spans: Sequence[QueueSpan], window: StepWindow | None, *, is_produced: bool
 ) -> tuple[list[Measured], Measured, bool]:
     """Return what a topic's samples show per span, the backlog of its queues together, and whether they ever had
     messages. `is_produced`: the unknown backlog is at least what was produced since the first sample.
@@ -112,31 +112,31 @@ def _measured(
     if not read_spans or time.start == time.stop:
         return measured, Measured(), True
     columns = np.array([read.columns[places[number]] for number in read_spans])
-    readings = _readings(read, time, columns, [spans[number] for number in read_spans])
+    samples = _samples(read, time, columns, [spans[number] for number in read_spans])
     if is_produced:
-        readings = readings._replace(backlog=_produced_since_first(readings))
-    own, together = _per_queue(readings), _backlog_together(readings, columns)
+        samples = samples._replace(backlog=_produced_since_first(samples))
+    own, together = _per_queue(samples), _backlog_together(samples, columns)
     counted, most = own, together
-    if isinstance(read, OffsetReadings) and window:
+    if isinstance(read, OffsetSamples) and window:
         unconsumed = [spans[number].queue.role in _UNCONSUMED for number in read_spans]
-        without_offset, produced = unconsumed & ~_is_committed(read, window)[columns], _produced_since_first(readings)
-        is_counted = without_offset & (readings.backlog == UNKNOWN) & (produced > 0)
+        without_offset, produced = unconsumed & ~_is_committed(read, window)[columns], _produced_since_first(samples)
+        is_counted = without_offset & (samples.backlog == UNKNOWN) & (produced > 0)
         if is_counted.any():
-            highest = readings._replace(backlog=np.where(is_counted, produced, readings.backlog))
+            highest = samples._replace(backlog=np.where(is_counted, produced, samples.backlog))
             counted, most = _per_queue(highest), _backlog_together(highest, columns)
     for number, each, highest_of in zip(read_spans, own, counted, strict=True):
         measured[number] = each._replace(backlog_max=highest_of.backlog_max)
-    has_messages = bool((readings.end_offset[readings.inside] != 0).any()) or not readings.inside.any()
+    has_messages = bool((samples.end_offset[samples.inside] != 0).any()) or not samples.inside.any()
     return measured, together._replace(backlog_max=most.backlog_max), has_messages
 
 
-def _is_committed(read: OffsetReadings, window: StepWindow) -> NDArray[np.bool_]:
+def _is_committed(read: OffsetSamples, window: StepWindow) -> NDArray[np.bool_]:
     """Per queue whether the step shows an offset of it."""
     seen = read.inside(window.start, window.end)
     return np.asarray(((read.consumed_to[seen] != UNKNOWN) & (read.end_offset[seen] != 0)).any(axis=0))
 
 
-def _without_consumed(topics: TopicReadings, offsets: OffsetReadings, time: Time) -> TopicReadings:
+def _without_consumed(topics: TopicSamples, offsets: OffsetSamples, time: Time) -> TopicSamples:
     """The same; its queues begin at the group's last offset in the time, if that is above the oldest message."""
     seen = offsets.inside(*time)
     oldest = topics.min_offset.copy()
@@ -149,33 +149,33 @@ def _without_consumed(topics: TopicReadings, offsets: OffsetReadings, time: Time
     return replace(topics, min_offset=oldest)
 
 
-def _readings(
-    read: OffsetReadings | TopicReadings, time: slice, columns: NDArray[np.int64], spans: Sequence[QueueSpan]
-) -> _Readings:
+def _samples(
+    read: OffsetSamples | TopicSamples, time: slice, columns: NDArray[np.int64], spans: Sequence[QueueSpan]
+) -> _Samples:
     times = read.times[time, np.newaxis]
     own_time = (times >= [span.start for span in spans]) & (times < [span.end for span in spans])
     inside = read.present[time, columns] & own_time
-    if isinstance(read, OffsetReadings):
+    if isinstance(read, OffsetSamples):
         matrices = (matrix[time, columns] for matrix in (read.end_offset, read.consumed_to, read.lag))
-        return _Readings(inside, *matrices)
+        return _Samples(inside, *matrices)
     oldest, end_offset = read.min_offset[time, columns], read.max_offset[time, columns]
     is_known = (oldest != UNKNOWN) & (end_offset != UNKNOWN)
     stored = np.where(is_known, np.maximum(end_offset - oldest, 0), UNKNOWN)
-    return _Readings(inside, end_offset, np.full_like(stored, UNKNOWN), stored)
+    return _Samples(inside, end_offset, np.full_like(stored, UNKNOWN), stored)
 
 
-def _produced_since_first(readings: _Readings) -> Matrix:
-    """Messages produced since the first reading of each span, at each of its readings."""
-    known = readings.inside & (readings.end_offset != UNKNOWN)
-    base = readings.end_offset[known.argmax(axis=0), np.arange(known.shape[1])]
-    return np.where(known, np.maximum(readings.end_offset - base, 0), UNKNOWN)
+def _produced_since_first(samples: _Samples) -> Matrix:
+    """Messages produced since the first sample of each span, at each of its samples."""
+    known = samples.inside & (samples.end_offset != UNKNOWN)
+    base = samples.end_offset[known.argmax(axis=0), np.arange(known.shape[1])]
+    return np.where(known, np.maximum(samples.end_offset - base, 0), UNKNOWN)
 
 
-def _per_queue(readings: _Readings) -> list[Measured]:
-    """Return what the readings show for each span; queues are its columns."""
-    was_read = readings.inside.any(axis=0)
-    first = readings.inside.argmax(axis=0)
-    last = len(readings.inside) - 1 - readings.inside[::-1].argmax(axis=0)
+def _per_queue(samples: _Samples) -> list[Measured]:
+    """Return what the samples show for each span; queues are its columns."""
+    was_read = samples.inside.any(axis=0)
+    first = samples.inside.argmax(axis=0)
+    last = len(samples.inside) - 1 - samples.inside[::-1].argmax(axis=0)
     columns = np.arange(len(first))
 
     def at(moments: NDArray[np.int64], matrix: Matrix) -> Matrix:
@@ -187,23 +187,23 @@ def _per_queue(readings: _Readings) -> list[Measured]:
         growth = np.where(known, after, 0) - np.where(known, before, 0)
         return np.where(known & (growth >= 0), growth, UNKNOWN)
 
-    highest = np.where(readings.inside, readings.backlog, UNKNOWN).max(axis=0)
-    backlogs = at(first, readings.backlog), at(last, readings.backlog), highest
-    numbers = (*backlogs, grown(readings.end_offset), grown(readings.consumed_to))
+    highest = np.where(samples.inside, samples.backlog, UNKNOWN).max(axis=0)
+    backlogs = at(first, samples.backlog), at(last, samples.backlog), highest
+    numbers = (*backlogs, grown(samples.end_offset), grown(samples.consumed_to))
     return [Measured(*map(_or_none, values)) for values in zip(*(numbers.tolist() for numbers in numbers), strict=True)]
 
 
-def _backlog_together(readings: _Readings, columns: NDArray[np.int64]) -> Measured:
+def _backlog_together(samples: _Samples, columns: NDArray[np.int64]) -> Measured:
     """The backlog of all queues of a topic: first, last and highest, each a sum over queues at one moment. A queue with
     an unknown backlog is left out; but if only its last sample shows it, the first sum is unknown. A queue in two roles
     is one queue.
     """
     places, row_of_span = np.unique(columns, return_inverse=True)
-    inside = np.zeros((len(places), len(readings.inside)), dtype=bool)
-    for row, of_span in zip(row_of_span.tolist(), readings.inside.T, strict=True):
+    inside = np.zeros((len(places), len(samples.inside)), dtype=bool)
+    for row, of_span in zip(row_of_span.tolist(), samples.inside.T, strict=True):
         inside[row] |= of_span
     backlog = np.empty(inside.shape, dtype=np.int64)
-    backlog[row_of_span] = readings.backlog.T
+    backlog[row_of_span] = samples.backlog.T
     moments = inside.any(axis=0)
     if not moments.any():
         return Measured()

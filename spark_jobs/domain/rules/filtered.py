@@ -45,7 +45,7 @@ def _is_idle(step: AuditedStep, client_id: str, queue: MessageQueue, span: Verdi
     pulls = all(report.reported.answered and queue not in report.symptoms.stale for report in reports)
     seen = client.series.inside(span.start, span.end)
     statuses = [
-        status for each in client.readings.statuses[seen] for status in each or () if status.topic == queue.topic
+        status for each in client.samples.statuses[seen] for status in each or () if status.topic == queue.topic
     ]
     fails = any(status.consume_failed_tps for status in statuses)
     return pulls and not fails and bool((samples.cached_count == 0).mean() > 0.5)

@@ -33,7 +33,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for start, end in offline_times(((interval.start, interval.end) for interval in empty), connected):
         if end <= step.window.start:
             continue
-        # A step that sees only the end of it may have too few readings to show messages.
+        # A step that sees only the end of it may have too few samples to show messages.
         if not any(queue.produced or queue.backlog_max for queue in _queues(step, start, end)):
             continue
         queues = _queues(step, max(start, step.window.start), end)
@@ -59,9 +59,9 @@ def _hint(step: AuditedStep, start: int, end: int) -> str | None:
 
 
 def _queues(step: AuditedStep, start: int, end: int) -> list[QueueEvidence]:
-    """Return what the readings in `[start, end)` (microseconds) show of every queue of the group."""
+    """Return what the samples in `[start, end)` (microseconds) show of every queue of the group."""
     offsets = step.history.offsets.items()
-    queues = (FindingQueue(topic, *place, NO_MEMBERS) for topic, readings in offsets for place in readings.queues)
+    queues = (FindingQueue(topic, *place, NO_MEMBERS) for topic, samples in offsets for place in samples.queues)
     return queue_evidence(step.history, None, (QueueSpan(queue, start, end) for queue in queues), window=step.window)[0]
 
 

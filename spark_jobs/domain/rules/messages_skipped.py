@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.kernel.consume_statuses import status_readings
+from spark_jobs.domain.kernel.consume_statuses import status_samples
 from spark_jobs.domain.kernel.offset_jumps import Jump, first_commits_at_end, offset_jumps
 from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.model.finding import Finding, RuleHit
@@ -22,7 +22,7 @@ from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 SKIPPED = "SKIPPED"
-#: The measure of all messages that were skipped at one reading.
+#: The measure of all messages that were skipped at one sample.
 TOGETHER = "skipped_together"
 #: Clients report what they consumed in the minute before a snapshot; so much more than that is no inaccuracy.
 _MINUTE, _SLACK = 60 * SECOND, 1.5
@@ -55,14 +55,14 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _skips(step: AuditedStep, progress: IntervalProgress) -> Sequence[_Skip]:
-    readings = step.history.offsets.get(progress.interval.topic)
-    if readings is None:
+    samples = step.history.offsets.get(progress.interval.topic)
+    if samples is None:
         return ()
     places = {queue: place for place, queue in enumerate(progress.queues)}
     settings, tolerance = step.settings, step.settings.thresholds.rewind_tolerance
     jumps = [
         jump
-        for jump in offset_jumps(readings, step.window.start - settings.max_gap, step.window.end, settings)
+        for jump in offset_jumps(samples, step.window.start - settings.max_gap, step.window.end, settings)
         if jump.queue in places and progress.start <= jump.at < progress.end
     ]
     skips = []
@@ -75,7 +75,7 @@ def _skips(step: AuditedStep, progress: IntervalProgress) -> Sequence[_Skip]:
             skips += [_Skip(places[jump.queue], jump, cause, jump.messages)] if cause else []
     begun = [
         _Skip(places[jump.queue], jump, BEGAN_AT_END, jump.messages)
-        for jump in first_commits_at_end(readings, (step.window.read_from, step.window.end), settings)
+        for jump in first_commits_at_end(samples, (step.window.read_from, step.window.end), settings)
         if jump.queue in places and progress.start <= jump.at < progress.end
     ]
     return [*_with_resets(skips, jumps), *begun]
@@ -132,7 +132,7 @@ def _could_consume(step: AuditedStep, client: ClientHistory | None, queue: Messa
     samples = process_queue(client, queue, jump.stood_since, jump.at)
     if len(samples.times) and samples.last_consume[-1] * MILLISECOND > jump.stood_since:
         return True
-    statuses = status_readings(client)
+    statuses = status_samples(client)
     seen = client.series.inside(jump.at, min(jump.before + 2 * _MINUTE, step.window.end))
     of_topic = np.array([topic == queue.topic for topic in statuses.topics], dtype=bool)
     rows = (statuses.snapshot >= seen.start) & (statuses.snapshot < seen.stop)
@@ -166,7 +166,7 @@ def _step_text(name: str, skip: _Skip) -> str:
 
 
 def _detail(finding: Finding) -> str:
-    """Return how many messages that is at one reading."""
+    """Return how many messages that is at one sample."""
     together = dict(finding.evidence.measures or ()).get(TOGETHER)
     return f"about {count(int(together), 'message')}" if together else ""
 

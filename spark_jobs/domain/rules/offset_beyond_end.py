@@ -21,8 +21,8 @@ SKIPPED = "SKIPPED"
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per offset beyond the end, while it stands, and when commits go above it; a condition per topic, cause."""
-    for topic, readings in step.history.offsets.items():
-        offsets = former_offsets(readings, step.switches.get(topic, ()), step.window, step.settings)
+    for topic, samples in step.history.offsets.items():
+        offsets = former_offsets(samples, step.switches.get(topic, ()), step.window, step.settings)
         for same in by_key(offsets, lambda offset: offset.is_ahead).values():
             for offset in same:
                 hit = _standing_hit(step, topic, offset, sum(other.beyond for other in same))

@@ -64,11 +64,11 @@ def held_back_times(step: AuditedStep) -> Mapping[MessageQueue, Sequence[Time]]:
 
 
 def _in_interval(step: AuditedStep, interval: RebalanceInterval) -> Iterator[HeldOffset]:
-    readings, settings = step.history.offsets.get(interval.topic), step.settings
-    if readings is None or not step.history.clients:
+    samples, settings = step.history.offsets.get(interval.topic), step.settings
+    if samples is None or not step.history.clients:
         return
     seconds = settings.thresholds.verdict_window_seconds
-    for stand in unconsumed(readings, (interval.start, interval.end), settings.max_gap, seconds):
+    for stand in unconsumed(samples, (interval.start, interval.end), settings.max_gap, seconds):
         queue = MessageQueue(interval.topic, *stand.queue)
         for client_id, places in interval.allocation.queues_of_client.items() if interval.allocation else ():
             if stand.is_committed and stand.queue in places and client_id in step.history.clients:

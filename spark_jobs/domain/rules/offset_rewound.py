@@ -13,7 +13,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress,
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.grouped import by_key
-from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
+from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, from_micros
@@ -31,7 +31,7 @@ HAND_OVER, RESET = "HAND_OVER", "RESET"
 
 
 class Rewind(NamedTuple):
-    """The greatest rewind of a queue: the reading at `at` (microseconds) showed it, with the offset `to`. `minimum`:
+    """The greatest rewind of a queue: the sample at `at` (microseconds) showed it, with the offset `to`. `minimum`:
     the oldest offset that the broker had, None: unknown. `switch`: another process began to serve the broker around it.
     `lost_end`: the end offset fell, too. `pace`: messages that are consumed in a collection interval.
     """
@@ -72,43 +72,43 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
 
 def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind:
     topic, queue, at = progress.interval.topic, progress.queues[place], int(progress.rewound_at[place])
-    readings = step.history.offsets[topic]
-    row, column = int(readings.times.searchsorted(at)), readings.columns[queue]
-    before = int(np.flatnonzero(readings.present[:row, column])[-1])
-    to, end_offsets = int(readings.consumer_offset[row, column]), readings.end_offset[:, column]
+    samples = step.history.offsets[topic]
+    row, column = int(samples.times.searchsorted(at)), samples.columns[queue]
+    before = int(np.flatnonzero(samples.present[:row, column])[-1])
+    to, end_offsets = int(samples.consumer_offset[row, column]), samples.end_offset[:, column]
     lost_end = bool(UNKNOWN < end_offsets[row] < end_offsets[before])
-    switch = _switch(step, topic, queue, int(readings.times[before]), at)
-    return Rewind(at, to, _minimum(step, topic, queue, at), switch, lost_end, _pace(step, readings, row, column))
+    switch = _switch(step, topic, queue, int(samples.times[before]), at)
+    return Rewind(at, to, _minimum(step, topic, queue, at), switch, lost_end, _pace(step, samples, row, column))
 
 
-def _pace(step: AuditedStep, readings: OffsetReadings, row: int, column: int) -> int:
+def _pace(step: AuditedStep, samples: OffsetSamples, row: int, column: int) -> int:
     """Messages consumed of a queue in a collection interval, by the samples around the row with most; 0: unknown."""
-    seen = readings.inside(step.window.read_from, step.window.end)
-    offsets = readings.consumed_to[seen, column]
+    seen = samples.inside(step.window.read_from, step.window.end)
+    offsets = samples.consumed_to[seen, column]
     known = seen.start + np.flatnonzero(offsets != UNKNOWN)
     here = int(known.searchsorted(row))
     pairs = [tuple(known[first : first + 2].tolist()) for first in (here - 2, here) if first >= 0]
-    return max((_consumed(step, readings, *pair, column) for pair in pairs if len(pair) == 2), default=0)
+    return max((_consumed(step, samples, *pair, column) for pair in pairs if len(pair) == 2), default=0)
 
 
-def _consumed(step: AuditedStep, readings: OffsetReadings, before: int, after: int, column: int) -> int:
+def _consumed(step: AuditedStep, samples: OffsetSamples, before: int, after: int, column: int) -> int:
     """Messages consumed between two rows, as many as fit into a collection interval; never below 0."""
-    moved = max(int(readings.consumed_to[after, column] - readings.consumed_to[before, column]), 0)
-    lasting = int(readings.times[after] - readings.times[before])
+    moved = max(int(samples.consumed_to[after, column] - samples.consumed_to[before, column]), 0)
+    lasting = int(samples.times[after] - samples.times[before])
     return moved * min(step.settings.cadence, lasting) // max(lasting, 1)
 
 
 def _minimum(step: AuditedStep, topic: str, queue: Place, at: int) -> int | None:
     """The queue's oldest offset by the topic's last snapshot in the window, up to `at`, that shows it."""
-    readings = step.history.topics.get(topic)
-    if readings is None:
+    samples = step.history.topics.get(topic)
+    if samples is None:
         return None
-    minimums = readings.known_minimums(queue, step.window.read_from, at + 1)
+    minimums = samples.known_minimums(queue, step.window.read_from, at + 1)
     return int(minimums[-1]) if len(minimums) else None
 
 
 def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) -> Switch | None:
-    """The nearest switch of the queue's broker that may lie between the two readings. The recorder reads routes and
+    """The nearest switch of the queue's broker that may lie between the two samples. The recorder reads routes and
     offsets one after the other, and asks only every third time where a broker is served (`max_gap` by default).
     """
     latest, earliest = at + step.settings.cadence, since - step.settings.max_gap
@@ -179,10 +179,10 @@ def _what_happened(step: AuditedStep, progress: IntervalProgress, rewinds: Mappi
 
 
 def _left_after_a_minute(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind) -> int | None:
-    """Messages by which the offset is below where it was, by the first known reading a minute later; None: unknown."""
-    readings = step.history.offsets[progress.interval.topic]
-    later = readings.inside(rewind.at + _A_MINUTE, step.window.end)
-    offsets = readings.consumed_to[later, readings.columns[progress.queues[place]]]
+    """Messages by which the offset is below where it was, by the first known sample a minute later; None: unknown."""
+    samples = step.history.offsets[progress.interval.topic]
+    later = samples.inside(rewind.at + _A_MINUTE, step.window.end)
+    offsets = samples.consumed_to[later, samples.columns[progress.queues[place]]]
     known = offsets[offsets != UNKNOWN]
     return int(rewind.to + progress.rewound_max[place] - known[0]) if len(known) else None
 

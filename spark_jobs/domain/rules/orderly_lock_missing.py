@@ -42,9 +42,9 @@ def _without_lock(report: ClientReport) -> list[MessageQueue]:
 def _without_master(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (time without a master, queue of the broker in which messages wait while its offset stands)."""
     for interval in step.replayed:
-        readings = step.history.offsets.get(interval.topic)
-        for start, end, seen_at, broker in _masterless_spans(step, interval) if readings else ():
-            for queue_id, waiting in standing_backlog(readings, broker, start, seen_at).items() if readings else ():
+        samples = step.history.offsets.get(interval.topic)
+        for start, end, seen_at, broker in _masterless_spans(step, interval) if samples else ():
+            for queue_id, waiting in standing_backlog(samples, broker, start, seen_at).items() if samples else ():
                 queue = FindingQueue(interval.topic, broker, queue_id, UNLOCKED)
                 for owner in _orderly_owners(step, interval, (broker, queue_id)):
                     yield replace(_hit(owner, queue, start, end, NO_MASTER), weight=waiting)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.reading_pairs import reading_pairs
+from spark_jobs.domain.kernel.sample_pairs import sample_pairs
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
-from spark_jobs.domain.model.history import Matrix, OffsetReadings
+from spark_jobs.domain.model.history import Matrix, OffsetSamples
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.window import SECOND, Time
 from spark_jobs.domain.rocketmq.pop import popped_topic
@@ -24,22 +24,22 @@ REDELIVERED = "REDELIVERED"
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (queue of a POP retry topic, time in which that topic kept growing); one condition per popped topic."""
     offsets = step.history.offsets
-    for retry, readings in offsets.items():
+    for retry, samples in offsets.items():
         topic = popped_topic(retry, step.history.consumer_group)
         if topic is not None and topic in offsets:
-            yield from _topic_hits(step, topic, offsets[topic], retry, readings)
+            yield from _topic_hits(step, topic, offsets[topic], retry, samples)
 
 
 def _topic_hits(
-    step: AuditedStep, topic: str, popped: OffsetReadings, retry: str, readings: OffsetReadings
+    step: AuditedStep, topic: str, popped: OffsetSamples, retry: str, samples: OffsetSamples
 ) -> Iterator[RuleHit]:
     thresholds = step.settings.thresholds
-    pairs = reading_pairs(readings, readings.inside(step.window.read_from, step.window.end))
+    pairs = sample_pairs(samples, samples.inside(step.window.read_from, step.window.end))
     redeliveries = np.maximum(pairs.produced, 0)
     for start, end in lasting(pairs.times[redeliveries.any(axis=1)], thresholds.busy_after_seconds * SECOND):
         per_queue = redeliveries[(pairs.times > start) & (pairs.times <= end)].sum(axis=0)
         redelivered = int(per_queue.sum())
-        consumed = known_total(reading_pairs(popped, popped.inside(start, end + 1)).forward)
+        consumed = known_total(sample_pairs(popped, popped.inside(start, end + 1)).forward)
         if consumed is None or redelivered < thresholds.failing_messages:
             continue
         if redelivered * 100 < consumed * thresholds.failing_percent:
@@ -47,7 +47,7 @@ def _topic_hits(
         for column in np.flatnonzero(per_queue).tolist():
             yield RuleHit(
                 *(start, end, NOT_ACKNOWLEDGED, topic),
-                queue=FindingQueue(retry, *readings.queues[column], REDELIVERED),
+                queue=FindingQueue(retry, *samples.queues[column], REDELIVERED),
                 severity=ERROR if redelivered * 100 >= consumed * consume_failing.MOST_PERCENT else WARN,
                 measures={"consumed": consumed, "redelivered": redelivered},
             )

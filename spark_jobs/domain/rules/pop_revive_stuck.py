@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.reading_windows import age_ms
+from spark_jobs.domain.kernel.sample_windows import age_ms
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.pop import is_revive
@@ -25,12 +25,12 @@ _LONGEST_WAIT = 300
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (revive queue, time in which its consumer offset did not advance and its end did)."""
-    for topic, readings in step.history.offsets.items():
+    for topic, samples in step.history.offsets.items():
         if is_revive(topic, step.history.consumer_group):
-            rows = readings.inside(step.window.read_from, step.window.end)
-            for column, (broker, queue_id) in enumerate(readings.queues):
+            rows = samples.inside(step.window.read_from, step.window.end)
+            for column, (broker, queue_id) in enumerate(samples.queues):
                 queue = FindingQueue(topic, broker, queue_id, STUCK)
-                yield from _queue_hits(step, queue, readings, rows, column)
+                yield from _queue_hits(step, queue, samples, rows, column)
 
 
 def stalled_times(
@@ -45,12 +45,12 @@ def stalled_times(
 
 
 def _queue_hits(
-    step: AuditedStep, queue: FindingQueue, readings: OffsetReadings, rows: slice, column: int
+    step: AuditedStep, queue: FindingQueue, samples: OffsetSamples, rows: slice, column: int
 ) -> Iterator[RuleHit]:
-    consumed_to, end_offset = readings.consumed_to[rows, column], readings.end_offset[rows, column]
+    consumed_to, end_offset = samples.consumed_to[rows, column], samples.end_offset[rows, column]
     known = (consumed_to != UNKNOWN) & (end_offset != UNKNOWN)
-    times, consumed_to, end_offset = readings.times[rows][known], consumed_to[known], end_offset[known]
-    stored = readings.last_timestamp[rows, column][known]
+    times, consumed_to, end_offset = samples.times[rows][known], consumed_to[known], end_offset[known]
+    stored = samples.last_timestamp[rows, column][known]
     for first, last in stalled_times(times, consumed_to, end_offset, step.settings.max_gap):
         new_entries = int(end_offset[last] - end_offset[first])
         is_long = times[last] - times[first] >= _LONGEST_WAIT * SECOND

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.kernel.reading_pairs import reading_pairs
+from spark_jobs.domain.kernel.sample_pairs import sample_pairs
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, Place
@@ -123,19 +123,17 @@ def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]
 
 def _hot_time(step: AuditedStep, topic: str, per_queue: Production, place: int, ratio: float) -> Time:
     """When a queue got half its `ratio` to the mean, and `skew_ratio` at least; all the time without samples."""
-    readings, thresholds = step.history.offsets.get(topic), step.settings.thresholds
+    samples, thresholds = step.history.offsets.get(topic), step.settings.thresholds
     whole = step.window.start, step.window.end
-    if readings is None:
+    if samples is None:
         return whole
-    pairs = reading_pairs(readings, readings.inside(step.window.start - step.settings.max_gap, step.window.end))
+    pairs = sample_pairs(samples, samples.inside(step.window.start - step.settings.max_gap, step.window.end))
     brokers = {
         queue[0] for queue, count in zip(per_queue.queues, per_queue.produced.tolist(), strict=True) if count > 0
     }
-    columns = [
-        readings.columns[queue] for queue in per_queue.queues if queue[0] in brokers and queue in readings.columns
-    ]
+    columns = [samples.columns[queue] for queue in per_queue.queues if queue[0] in brokers and queue in samples.columns]
     produced = np.where(pairs.produced != UNKNOWN, pairs.produced, 0)
-    hot = produced[:, readings.columns[per_queue.queues[place]]].cumsum()
+    hot = produced[:, samples.columns[per_queue.queues[place]]].cumsum()
     limit = produced[:, columns].sum(axis=1).cumsum() / len(columns) * max(thresholds.skew_ratio, ratio / 2)
     excess = np.rint(hot - limit).astype(np.int64)
     chance = thresholds.verdict_window_seconds * SECOND

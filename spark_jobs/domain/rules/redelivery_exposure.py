@@ -10,7 +10,7 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Moves
 from spark_jobs.domain.model.finding import RuleHit
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.rule import Cause, Follows, Rule, everything
@@ -42,24 +42,24 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 def exposure(step: AuditedStep, topic: str, moves: Moves) -> Exposure:
     """The exposure of one topic in a rebalance, by its last sample (at most `max_gap` old) with the former owners."""
     queues = len(moves.handed_over)
-    readings, held_at = step.history.offsets.get(topic), moves.before_seen_at
-    if readings is None or held_at is None:
+    samples, held_at = step.history.offsets.get(topic), moves.before_seen_at
+    if samples is None or held_at is None:
         return Exposure(0, queues, queues)
-    last = int(np.searchsorted(readings.times, held_at, side="right")) - 1
+    last = int(np.searchsorted(samples.times, held_at, side="right")) - 1
     oldest = max(held_at - step.settings.max_gap, step.window.read_from)
-    if last < 0 or readings.times[last] < oldest:
+    if last < 0 or samples.times[last] < oldest:
         return Exposure(0, queues, queues)
-    columns = [readings.columns[place] for place in moves.handed_over if place in readings.columns]
-    counts = in_flight(readings, last, columns)
+    columns = [samples.columns[place] for place in moves.handed_over if place in samples.columns]
+    counts = in_flight(samples, last, columns)
     known = counts[counts != UNKNOWN]
     return Exposure(int(known.sum()), queues, queues - len(known))
 
 
-def in_flight(readings: OffsetReadings, row: int, columns: list[int]) -> Matrix:
+def in_flight(samples: OffsetSamples, row: int, columns: list[int]) -> Matrix:
     """Messages per queue that the owner pulled and did not commit, which the next owner consumes again at most; at
     least 0. Unknown if the group never committed, or the broker forgot the pull offset in a restart (0 or less).
     """
-    consumed_to, pulled_to = readings.consumed_to[row, columns], readings.pull_offset[row, columns]
+    consumed_to, pulled_to = samples.consumed_to[row, columns], samples.pull_offset[row, columns]
     forgotten = (pulled_to <= 0) & (consumed_to > 0)
     known = (consumed_to != UNKNOWN) & (pulled_to != UNKNOWN) & ~forgotten
     count = np.where(known, pulled_to, 0) - np.where(known, consumed_to, 0)

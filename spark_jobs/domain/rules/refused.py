@@ -53,11 +53,11 @@ def _queues(step: AuditedStep, interval: RebalanceInterval, broker: str, time: T
 
 def _is_standing(step: AuditedStep, topic: str, queue: tuple[str, int], time: Time) -> bool:
     """Return whether messages were produced to the queue meanwhile, and none is known to have been consumed."""
-    readings = step.unread.get(topic) or step.history.offsets.get(topic)
-    if readings is None or queue not in readings.columns:
+    samples = step.unread.get(topic) or step.history.offsets.get(topic)
+    if samples is None or queue not in samples.columns:
         return False
-    cells = readings.inside(*time), readings.columns[queue]
-    return _grows(readings.end_offset[cells]) and not _grows(readings.consumed_to[cells])
+    cells = samples.inside(*time), samples.columns[queue]
+    return _grows(samples.end_offset[cells]) and not _grows(samples.consumed_to[cells])
 
 
 def _grows(offsets: Matrix) -> bool:

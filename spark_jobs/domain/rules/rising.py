@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.reading_pairs import reading_pairs
+from spark_jobs.domain.kernel.sample_pairs import sample_pairs
 from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.window import Time
 from spark_jobs.domain.status.backlog import Numbers
@@ -19,8 +19,7 @@ def moments(step: AuditedStep, topics: Iterable[str]) -> Numbers:
     """The times of the topics' offset samples in the step and up to `max_gap` before, in microseconds, ascending."""
     offsets = (step.history.offsets[topic] for topic in topics if topic in step.history.offsets)
     times = (
-        readings.times[readings.inside(step.window.start - step.settings.max_gap, step.window.end)]
-        for readings in offsets
+        samples.times[samples.inside(step.window.start - step.settings.max_gap, step.window.end)] for samples in offsets
     )
     return np.unique(np.concatenate([np.empty(0, np.int64), *times]))
 
@@ -28,8 +27,8 @@ def moments(step: AuditedStep, topics: Iterable[str]) -> Numbers:
 def counted(step: AuditedStep, topics: Iterable[str], of: Literal["produced", "forward"], at: Numbers) -> Numbers:
     """Messages produced to (or consumed from: `forward`) all queues of the topics up to each moment `at`."""
     total = np.zeros(len(at))
-    for readings in (step.history.offsets[topic] for topic in topics if topic in step.history.offsets):
-        pairs = reading_pairs(readings, readings.inside(step.window.start - step.settings.max_gap, step.window.end))
+    for samples in (step.history.offsets[topic] for topic in topics if topic in step.history.offsets):
+        pairs = sample_pairs(samples, samples.inside(step.window.start - step.settings.max_gap, step.window.end))
         messages = getattr(pairs, of)
         if len(pairs.times):
             total += np.interp(at, pairs.times, np.where(messages != UNKNOWN, messages, 0).sum(axis=1).cumsum())

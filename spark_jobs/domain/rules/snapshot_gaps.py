@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.history import Matrix, OffsetReadings
+from spark_jobs.domain.model.history import Matrix, OffsetSamples
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import Time, joined, without
 
@@ -37,33 +37,33 @@ def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
         absent = (*step.deleted_topics.get(topic, ()), *step.gone_topics.get(topic, ()))
         deleted = [(since, end + step.settings.max_gap) for since, end in absent]
         yield from _gaps_of_source(f"{ROUTES}: {topic}", _outside(deleted, gaps(routes, until)))
-        readings = step.history.offsets.get(topic)
-        if readings is not None:
-            inside = readings.inside(step.window.read_from, until)
-            missing = gaps_behind(readings.times[inside], until, step.settings.max_gap)
+        samples = step.history.offsets.get(topic)
+        if samples is not None:
+            inside = samples.inside(step.window.read_from, until)
+            missing = gaps_behind(samples.times[inside], until, step.settings.max_gap)
             yield from _gaps_of_source(f"{OFFSETS}: {topic}", _outside(deleted, missing))
-            if not readings.present[inside].all():
-                yield from _broker_gaps(step, topic, readings, inside, missing)
+            if not samples.present[inside].all():
+                yield from _broker_gaps(step, topic, samples, inside, missing)
 
 
 def _broker_gaps(
-    step: AuditedStep, topic: str, readings: OffsetReadings, inside: slice, missing: Sequence[Time]
+    step: AuditedStep, topic: str, samples: OffsetSamples, inside: slice, missing: Sequence[Time]
 ) -> Iterator[SnapshotGap]:
     """The gaps (not those of the whole topic, `missing`) of a broker that the route names and that listed no members:
     one that lists members answers, if without offsets of a topic that its last heartbeat did not name.
     """
-    times, present = readings.times[inside], readings.present[inside]
+    times, present = samples.times[inside], samples.present[inside]
     # Other snapshots than those of the window know more queues.
-    seen = [readings.queues[column] for column in np.flatnonzero(present.any(axis=0)).tolist()]
+    seen = [samples.queues[column] for column in np.flatnonzero(present.any(axis=0)).tolist()]
     for broker in sorted({name for name, _ in seen}):
-        columns = [readings.columns[place] for place in seen if place[0] == broker]
+        columns = [samples.columns[place] for place in seen if place[0] == broker]
         routed = [
             (span.start, span.end)
             for span in step.routes.get(topic, ())
             if any(entry.broker_name == broker for entry in span.state)
         ]
         answered_at = np.union1d(times[present[:, columns].any(axis=1)], _answered_at(step, broker))
-        of_broker = tuple(MessageQueue(topic, *readings.queues[column]) for column in columns)
+        of_broker = tuple(MessageQueue(topic, *samples.queues[column]) for column in columns)
         for time in gaps_where_named(answered_at, joined(routed), step.settings.max_gap):
             yield from (
                 SnapshotGap(*part, f"{OFFSETS}: {topic} ({broker})", of_broker) for part in without(time, missing)
@@ -108,7 +108,7 @@ def gaps(known: Iterable[Time], until: int) -> list[Time]:
 
 
 def gaps_behind(times: Matrix, until: int, max_gap: int) -> list[Time]:
-    """The times without readings: from `max_gap` after one of `times` (ascending) to the next one, or to `until`."""
+    """The times without samples: from `max_gap` after one of `times` (ascending) to the next one, or to `until`."""
     following = np.append(times, until)[1:]
     late = following > times + max_gap
     return list(zip((times[late] + max_gap).tolist(), following[late].tolist(), strict=True))

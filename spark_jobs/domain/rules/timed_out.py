@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.consume_statuses import status_readings
+from spark_jobs.domain.kernel.consume_statuses import status_samples
 from spark_jobs.domain.model.history import ClientHistory, ClientState
 from spark_jobs.domain.model.window import SECOND, StepWindow
 
@@ -51,14 +51,14 @@ def reported(step: AuditedStep) -> Reported:
     answered, fails, slow = False, False, {}
     for client_id, client in sorted(step.history.clients.items()):
         rows = _rows(client, step.window)
-        readings = status_readings(client)
+        samples = status_samples(client)
         answered = answered or bool(rows)
-        fails = fails or bool((readings.failed_tps[rows] > 0).any())
+        fails = fails or bool((samples.failed_tps[rows] > 0).any())
         excess = [
-            (float(readings.consume_rt_ms[row]), minutes)
+            (float(samples.consume_rt_ms[row]), minutes)
             for row in rows
-            for minutes in [_timeout(client.series.states[client.series.codes[readings.snapshot[row]]])]
-            if minutes is not None and readings.consume_rt_ms[row] > minutes * _MINUTE_MS
+            for minutes in [_timeout(client.series.states[client.series.codes[samples.snapshot[row]]])]
+            if minutes is not None and samples.consume_rt_ms[row] > minutes * _MINUTE_MS
         ]
         if excess:
             slow[client_id] = max(excess)
@@ -66,9 +66,9 @@ def reported(step: AuditedStep) -> Reported:
 
 
 def _rows(client: ClientHistory, window: StepWindow) -> Sequence[int]:
-    """The rows of its status readings inside the window."""
+    """The rows of its status samples inside the window."""
     seen = client.series.inside(window.read_from, window.end)
-    return range(*np.searchsorted(status_readings(client).snapshot, (seen.start, seen.stop)).tolist())
+    return range(*np.searchsorted(status_samples(client).snapshot, (seen.start, seen.stop)).tolist())
 
 
 def _timeout(state: ClientState) -> int | None:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.reading_windows import Mask, first_true, last_true
-from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
+from spark_jobs.domain.kernel.sample_windows import Mask, first_true, last_true
+from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place
 from spark_jobs.domain.model.window import SECOND, StepWindow
 from spark_jobs.domain.status.backlog import Numbers, QueueIntervals
 
@@ -59,20 +59,20 @@ def topic_growth(topic: str, queues: QueueGrowths) -> TopicGrowth:
     return TopicGrowth(topic, int(queues.growth.sum()), *(int(part.sum()) for part in parts))
 
 
-def pace_before(readings: OffsetReadings, window: StepWindow) -> dict[Place, float]:
-    """Messages produced a second to each queue in the step's look-back; only where two readings show it."""
-    seen = readings.inside(window.read_from, window.start)
-    present, times, end = readings.present[seen], readings.times[seen], readings.end_offset[seen]
+def pace_before(samples: OffsetSamples, window: StepWindow) -> dict[Place, float]:
+    """Messages produced a second to each queue in the step's look-back; only where two samples show it."""
+    seen = samples.inside(window.read_from, window.start)
+    present, times, end = samples.present[seen], samples.times[seen], samples.end_offset[seen]
     if not len(times):
         return {}
-    columns, first, last = np.arange(len(readings.queues)), first_true(present), last_true(present)
+    columns, first, last = np.arange(len(samples.queues)), first_true(present), last_true(present)
     before, after = end[first, columns], end[last, columns]
     is_known = (before != UNKNOWN) & (after != UNKNOWN) & (after >= before) & (first < last)
     rates = (after[is_known] - before[is_known]) / ((times[last[is_known]] - times[first[is_known]]) / SECOND)
-    return {readings.queues[column]: rate for column, rate in zip(columns[is_known], rates.tolist(), strict=True)}
+    return {samples.queues[column]: rate for column, rate in zip(columns[is_known], rates.tolist(), strict=True)}
 
 
-def attribution(queues: QueueIntervals, offsets: Mapping[str, OffsetReadings], window: StepWindow) -> list[TopicGrowth]:
+def attribution(queues: QueueIntervals, offsets: Mapping[str, OffsetSamples], window: StepWindow) -> list[TopicGrowth]:
     """One per topic with a known lag, by name: how its backlog grew in the step, and what made it grow."""
     entries, growth = queues.grown()
     known, stuck_time = queues.column("produced")[entries], queues.column("stuck_time")[entries]

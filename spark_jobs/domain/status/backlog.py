@@ -23,8 +23,8 @@ _MILLION = 1_000_000
 class Backlog(NamedTuple):
     """Over all queues of a group; messages, milliseconds, messages a second; None is unknown.
 
-    `backlog_end`: the sum of the known lags at each queue's last reading; `backlog_start`: of the same queues at their
-    first readings, None if one is unknown; `unknown_queues`: those without a known last lag.
+    `backlog_end`: the sum of the known lags at each queue's last sample; `backlog_start`: of the same queues at their
+    first samples, None if one is unknown; `unknown_queues`: those without a known last lag.
     """
 
     backlog_start: int | None
@@ -66,7 +66,7 @@ class QueueIntervals:
 
     @cached_property
     def _read(self) -> tuple[Numbers, Numbers]:
-        """The first and the last entry with a reading, per queue whose lag is known at its last reading."""
+        """The first and the last entry with a sample, per queue whose lag is known at its last sample."""
         entries = (self.column("readings") > 0).nonzero()[0]
         queue = self.queue[entries]
         firsts, lasts = entries[is_first_of_queue(queue)], entries[is_first_of_queue(queue[::-1])[::-1]]
@@ -100,7 +100,7 @@ class QueueIntervals:
 
     @property
     def unknown_at_first(self) -> int:
-        """How many of the queues in `_ends` have an unknown lag at their first reading."""
+        """How many of the queues in `_ends` have an unknown lag at their first sample."""
         return int((self.column("lag_first")[self._ends[0]] == UNKNOWN).sum())
 
     @cached_property
@@ -109,7 +109,7 @@ class QueueIntervals:
         return {self.rows[row].interval.topic for row in set(self.row[self._known].tolist())}
 
     def unknown(self) -> list[MessageQueue]:
-        """The queues whose lag is unknown at their last reading; of retry topics those with new messages."""
+        """The queues whose lag is unknown at their last sample; of retry topics those with new messages."""
         known = set(self.queue[self._read[1]].tolist())
         has_messages = self.column("produced") > 0
         is_ordinary = np.array([row.interval.is_ordinary for row in self.rows], bool)
@@ -122,7 +122,7 @@ class QueueIntervals:
         return MessageQueue(row.interval.topic, *row.queues[self.place[entry]])
 
     def grown(self) -> tuple[Numbers, Numbers]:
-        """The entries whose lag changed since the queue's entry before, or first reading, and by how many messages."""
+        """The entries whose lag changed since the queue's entry before, or first sample, and by how many messages."""
         lag_first, last = self.column("lag_first"), self.column("lag_last")[self._known]
         is_first = is_first_of_queue(self.queue[self._known])
         start, own = lag_first[self._ends[0]], lag_first[self._known[is_first]]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
-from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
+from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings, StepWindow
 from spark_jobs.domain.status.backlog import Numbers, QueueIntervals, is_first_of_queue
 
@@ -42,7 +42,7 @@ class LaggingQueue(NamedTuple):
     """One queue in which messages waited: how many at the top of its greatest rise, and message-milliseconds in all.
 
     Without a rise, those of the times in which its offset stood, or in which it fell. `growths`: the intervals of the
-    rise, or those times; else the last interval. `times` and `backlog`: its readings (microseconds), what was there.
+    rise, or those times; else the last interval. `times` and `backlog`: its samples (microseconds), what was there.
     """
 
     topic: str
@@ -54,7 +54,7 @@ class LaggingQueue(NamedTuple):
     backlog: Numbers
 
 
-class BacklogReadings(NamedTuple):
+class BacklogSamples(NamedTuple):
     """One queue at each of its samples: microseconds, the messages that waited, and whether the offset moved since.
 
     `without_rewinds` leaves out offsets that go back, which no consumer could have kept away, and ends that fall and
@@ -76,27 +76,27 @@ class BacklogReadings(NamedTuple):
         return int(lasting[longest]) if is_most_of_time or 0 < grown <= 2 * growths[longest] else 0
 
     def standstills(self, enough: int, minimum: int) -> list[tuple[int, int]]:
-        """First and last reading of each `minimum` (microseconds) without a move that leaves more than `enough`."""
+        """First and last sample of each `minimum` (microseconds) without a move that leaves more than `enough`."""
         firsts = np.flatnonzero(self.moved | (np.arange(len(self.times)) == 0))
         lasts = np.append(firsts[1:], len(self.times)) - 1
         long = (self.times[lasts] - self.times[firsts] >= minimum) & (self.messages[lasts] > enough)
         return list(zip(firsts[long].tolist(), lasts[long].tolist(), strict=True))
 
     def waited(self, first: int, last: int) -> int:
-        """Message-milliseconds from one reading to another."""
+        """Message-milliseconds from one sample to another."""
         part = slice(first, last + 1)
         return int((self.messages[part][:-1] * np.diff(self.times[part])).sum()) // MILLISECOND
 
 
 def lagging_queues(
-    queues: QueueIntervals, offsets: Mapping[str, OffsetReadings], window: StepWindow, settings: AuditSettings
+    queues: QueueIntervals, offsets: Mapping[str, OffsetSamples], window: StepWindow, settings: AuditSettings
 ) -> Iterator[LaggingQueue]:
     """One per queue in which more than `allowed_lag` messages waited, and more than its owner consumes in a minute.
 
     The backlog grew by as much at some time of the step, or is as large at the step's end and no smaller than at its
     start. Or the offset stood for `stalled_after_seconds` while so many waited. Or so many waited at the start, and
     fewer at the end: that backlog has grown before, and is worked off. Where the group never committed, the lag is the
-    messages produced since the first reading, if the queue's owner was ever known.
+    messages produced since the first sample, if the queue's owner was ever known.
     """
     may_lag = queues.column("lag_max") > settings.thresholds.allowed_lag
     if not (may_lag | ((queues.column("consumer_offset") <= 0) & (queues.column("produced") > 0))).any():  # as mostly
@@ -122,7 +122,7 @@ def _name(entries: Entries) -> tuple[str, Place]:
     return row.interval.topic, row.queues[place]
 
 
-def _piled_up(waiting: BacklogReadings, entries: Entries, enough: int, max_gap: int) -> LaggingQueue | None:
+def _piled_up(waiting: BacklogSamples, entries: Entries, enough: int, max_gap: int) -> LaggingQueue | None:
     """The backlog rose, or is no smaller at the end than at the start."""
     times, messages, without_rewinds, _ = waiting
     bottom, top = greatest_rise(without_rewinds)
@@ -141,7 +141,7 @@ def _piled_up(waiting: BacklogReadings, entries: Entries, enough: int, max_gap: 
     return LaggingQueue(*_name(entries), most, waited, growths, times, backlog)
 
 
-def _stood(waiting: BacklogReadings, entries: Entries, enough: int, minimum: int) -> LaggingQueue | None:
+def _stood(waiting: BacklogSamples, entries: Entries, enough: int, minimum: int) -> LaggingQueue | None:
     """Messages waited while the offset stood, though the backlog did not rise by much."""
     times, messages = waiting.times, waiting.messages
     standstills = waiting.standstills(enough, minimum)
@@ -157,7 +157,7 @@ def _stood(waiting: BacklogReadings, entries: Entries, enough: int, minimum: int
     return LaggingQueue(*_name(entries), int(backlog.max()), waited, growths, times, backlog)
 
 
-def _worked_off(waiting: BacklogReadings, entries: Entries, enough: int) -> LaggingQueue | None:
+def _worked_off(waiting: BacklogSamples, entries: Entries, enough: int) -> LaggingQueue | None:
     """More than enough waited at the start, and less at the end."""
     times, messages = waiting.times, waiting.messages
     if messages[0] <= enough:
@@ -189,10 +189,10 @@ def greatest_rise(messages: Numbers) -> tuple[int, int]:
     return int(np.flatnonzero(messages[: top + 1] == lowest[top])[-1]), top
 
 
-def _growths(waiting: BacklogReadings, bottom: int, top: int, entries: Entries, max_gap: int) -> list[Growth]:
-    """The growth in each interval of the rise, from the reading before if that is more than `max_gap` ago."""
+def _growths(waiting: BacklogSamples, bottom: int, top: int, entries: Entries, max_gap: int) -> list[Growth]:
+    """The growth in each interval of the rise, from the sample before if that is more than `max_gap` ago."""
     times = waiting.times
-    # The last reading before each interval begins, and before it ends.
+    # The last sample before each interval begins, and before it ends.
     first_rows, last_rows = (
         np.clip(np.searchsorted(times, moments) - 1, bottom, top)
         for moments in ([row.start for row, _ in entries], [row.end for row, _ in entries])
@@ -212,10 +212,10 @@ def _growths(waiting: BacklogReadings, bottom: int, top: int, entries: Entries, 
     ]
 
 
-def _waiting(readings: OffsetReadings, queue: Place, window: StepWindow, max_gap: int) -> BacklogReadings:
-    """The messages at the step's readings of a queue, and at the last one before, no older than `max_gap`."""
-    column, seen = readings.columns[queue], readings.inside(window.start - max_gap, window.end)
-    times, lag, end = readings.times[seen], readings.lag[seen, column], readings.end_offset[seen, column]
+def _waiting(samples: OffsetSamples, queue: Place, window: StepWindow, max_gap: int) -> BacklogSamples:
+    """The messages at the step's samples of a queue, and at the last one before, no older than `max_gap`."""
+    column, seen = samples.columns[queue], samples.inside(window.start - max_gap, window.end)
+    times, lag, end = samples.times[seen], samples.lag[seen, column], samples.end_offset[seen, column]
     is_committed = bool(((lag != UNKNOWN) & (end != 0))[times >= window.start].any())
     known = np.flatnonzero((lag if is_committed else end) != UNKNOWN)
     known = known[max(int(np.searchsorted(times[known], window.start)) - 1, 0) :]
@@ -223,16 +223,16 @@ def _waiting(readings: OffsetReadings, queue: Place, window: StepWindow, max_gap
     if not is_committed:
         # An offset that shrank is that of a topic made anew.
         produced = np.append(0, np.maximum(np.diff(end[known]), 0).cumsum())
-        return BacklogReadings(times, produced, produced, np.zeros(len(times), np.bool_))
-    growth = np.diff(readings.consumed_to[seen, column][known])
+        return BacklogSamples(times, produced, produced, np.zeros(len(times), np.bool_))
+    growth = np.diff(samples.consumed_to[seen, column][known])
     went_back = np.append(0, np.maximum(-growth, 0).cumsum())
-    return BacklogReadings(
+    return BacklogSamples(
         times, lag[known], lag[known] - went_back + _missing(end[known]), np.append(False, growth != 0)
     )
 
 
 def _missing(end: Numbers) -> Numbers:
-    """Per reading the messages by which the end offset is lower than before a fall from which it comes back."""
+    """Per sample, the messages by which the end offset is lower than before a fall from which it comes back."""
     highest, missing = np.maximum.accumulate(end), np.zeros_like(end)
     low = np.append(end < highest, False)
     begins, ends = np.flatnonzero(~low[:-1] & low[1:]) + 1, np.flatnonzero(low[:-1] & ~low[1:]) + 1

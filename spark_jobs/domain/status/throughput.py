@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.consume_statuses import StatusReadings, status_readings
+from spark_jobs.domain.kernel.consume_statuses import StatusSamples, status_samples
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import ClientHistory, ClientState
 from spark_jobs.domain.model.series import Series
@@ -215,25 +215,25 @@ def throughput(client: ClientHistory) -> Throughput | None:
     settings = _reported_settings(client.series)
     if settings is None:
         return None
-    readings, times = status_readings(client), client.series.times
+    samples, times = status_samples(client), client.series.times
 
     def client_sum(topic_numbers: Numbers) -> Numbers:
-        return np.bincount(readings.snapshot, topic_numbers, len(times)).astype(np.float64, copy=False)
+        return np.bincount(samples.snapshot, topic_numbers, len(times)).astype(np.float64, copy=False)
 
-    weight = np.where(np.isnan(readings.consume_rt_ms), 0, np.nan_to_num(readings.consumed_tps))
+    weight = np.where(np.isnan(samples.consume_rt_ms), 0, np.nan_to_num(samples.consumed_tps))
     consumed = client_sum(weight)
     measured = np.flatnonzero(consumed > 0)
     if not measured.size:
         return None
-    response_sums = client_sum(np.nan_to_num(readings.consume_rt_ms) * weight)
-    taken = np.nan_to_num(np.fmax(readings.consumed_tps, readings.pull_tps))
-    queues, taken_per_queue = _queues(client, readings), np.zeros(len(times))
-    np.maximum.at(taken_per_queue, readings.snapshot, np.where(queues > 0, taken / np.maximum(queues, 1), 0))
+    response_sums = client_sum(np.nan_to_num(samples.consume_rt_ms) * weight)
+    taken = np.nan_to_num(np.fmax(samples.consumed_tps, samples.pull_tps))
+    queues, taken_per_queue = _queues(client, samples), np.zeros(len(times))
+    np.maximum.at(taken_per_queue, samples.snapshot, np.where(queues > 0, taken / np.maximum(queues, 1), 0))
     return Throughput(
         settings,
         MinuteAverages(times[measured], response_sums[measured] / consumed[measured]),
         MinuteLoads(*(rates[measured] for rates in (consumed, client_sum(taken), taken_per_queue))),
-        _pulls(client, readings, queues),
+        _pulls(client, samples, queues),
     )
 
 
@@ -246,20 +246,20 @@ def _reported_settings(series: Series[ClientState]) -> Series[ConsumeSettings] |
     return Series(series.times[is_known], codes[is_known], states) if is_known.any() else None
 
 
-def _queues(client: ClientHistory, readings: StatusReadings) -> Numbers:
-    """Per reading, how many queues of its topic the client owned."""
+def _queues(client: ClientHistory, samples: StatusSamples) -> Numbers:
+    """Per sample, how many queues of its topic the client owned."""
     queue_counts = [
         Counter(owned.topic for owned in state.owned or () if not owned.dropped) for state in client.series.states
     ]
-    table = np.array([[topic_counts[topic] for topic in readings.topics] for topic_counts in queue_counts], float)
-    return np.asarray(table[client.series.codes[readings.snapshot], readings.topic])
+    table = np.array([[topic_counts[topic] for topic in samples.topics] for topic_counts in queue_counts], float)
+    return np.asarray(table[client.series.codes[samples.snapshot], samples.topic])
 
 
-def _pulls(client: ClientHistory, readings: StatusReadings, queues: Numbers) -> MinuteAverages:
+def _pulls(client: ClientHistory, samples: StatusSamples, queues: Numbers) -> MinuteAverages:
     """How long pulls took, without the time in which the broker held them (long polling)."""
-    pulled = np.flatnonzero((readings.pull_tps > 0) & ~np.isnan(readings.pull_rt_ms))
-    snapshots = readings.snapshot[pulled]
+    pulled = np.flatnonzero((samples.pull_tps > 0) & ~np.isnan(samples.pull_rt_ms))
+    snapshots = samples.snapshot[pulled]
     intervals = np.array([state.pull_interval_ms or 0 for state in client.series.states])
     between = intervals[client.series.codes[snapshots]]
-    polling_ms = np.maximum(queues[pulled] * 1000 / readings.pull_tps[pulled] - between, 0)
-    return MinuteAverages(client.series.times[snapshots], np.maximum(readings.pull_rt_ms[pulled] - polling_ms, 0))
+    polling_ms = np.maximum(queues[pulled] * 1000 / samples.pull_tps[pulled] - between, 0)
+    return MinuteAverages(client.series.times[snapshots], np.maximum(samples.pull_rt_ms[pulled] - polling_ms, 0))

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.kernel.reading_windows import first_true, last_true
-from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, TopicReadings
+from spark_jobs.domain.kernel.sample_windows import first_true, last_true
+from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, TopicSamples
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, StepWindow
 
@@ -22,7 +22,7 @@ Seconds = NDArray[np.float64]
 
 
 class TimeLeft(NamedTuple):
-    """At the last readings of a step; the columns of `group_status`, None is unknown.
+    """At the last samples of a step; the columns of `group_status`, None is unknown.
 
     `catches_up`: whether the lag of every queue that is behind shrinks. `catch_up_seconds`: until the last of them has
     no lag. `retention_left_seconds`: until the oldest message that waits in such a queue may be deleted.
@@ -34,7 +34,7 @@ class TimeLeft(NamedTuple):
 
 
 def time_left(step: AuditedStep) -> TimeLeft:
-    """The times left at the end of a step, by the last interval with readings of each topic."""
+    """The times left at the end of a step, by the last interval with samples of each topic."""
     rows = {row.interval.topic: row for row in step.progress if row.readings.any()}
     offsets, thresholds = step.history.offsets, step.settings.thresholds
     known = [until_caught_up(offsets[topic], row, thresholds) for topic, row in rows.items() if topic in offsets]
@@ -49,17 +49,17 @@ def time_left(step: AuditedStep) -> TimeLeft:
     return TimeLeft(True, round(float(waits.max()), 1), until_deleted)
 
 
-def until_caught_up(readings: OffsetReadings, row: IntervalProgress, thresholds: Thresholds) -> Seconds:
+def until_caught_up(samples: OffsetSamples, row: IntervalProgress, thresholds: Thresholds) -> Seconds:
     """One per queue with a known lag: seconds until it is 0 at the last pace; inf: it does not shrink, nan: unknown."""
     if (row.lag_last != UNKNOWN).all() and not (row.lag_max > thresholds.allowed_lag).any():  # as mostly
         return np.zeros(len(row.queues))
-    inside = readings.inside(row.start, row.end)
-    window = readings.times[inside.stop - 1] - thresholds.verdict_window_seconds * SECOND
-    rows = slice(max(inside.start, int(readings.times.searchsorted(window))), inside.stop)
-    columns = np.array([readings.columns[queue] for queue in row.queues if queue in readings.columns], np.int64)
-    known = readings.lag[rows][:, columns] != UNKNOWN
+    inside = samples.inside(row.start, row.end)
+    window = samples.times[inside.stop - 1] - thresholds.verdict_window_seconds * SECOND
+    rows = slice(max(inside.start, int(samples.times.searchsorted(window))), inside.stop)
+    columns = np.array([samples.columns[queue] for queue in row.queues if queue in samples.columns], np.int64)
+    known = samples.lag[rows][:, columns] != UNKNOWN
     columns, known = columns[known.any(axis=0)], known[:, known.any(axis=0)]
-    times, lag, offset = (part[rows] for part in (readings.times, readings.lag, readings.consumed_to))
+    times, lag, offset = (part[rows] for part in (samples.times, samples.lag, samples.consumed_to))
     first, last = first_true(known), last_true(known)
     seconds, waiting = (times[last] - times[first]) / SECOND, lag[last, columns]
     with np.errstate(divide="ignore", invalid="ignore"):  # a lag / 0 is inf, and no change in no time, 0 / 0, is nan
@@ -110,12 +110,12 @@ class QueueOffsets(NamedTuple):
 class Minimums:
     """The oldest offsets of a topic's queues in a step's window, and how fast they grew since its first snapshot."""
 
-    def __init__(self, readings: TopicReadings, window: StepWindow) -> None:
-        inside = readings.inside(window.read_from, window.end)
-        present = readings.present[inside]
-        self._columns = readings.columns
-        self._times = readings.times[inside]
-        self._min_offset = readings.min_offset[inside]
+    def __init__(self, samples: TopicSamples, window: StepWindow) -> None:
+        inside = samples.inside(window.read_from, window.end)
+        present = samples.present[inside]
+        self._columns = samples.columns
+        self._times = samples.times[inside]
+        self._min_offset = samples.min_offset[inside]
         rows = np.arange(len(present))[:, np.newaxis]
         #: Per snapshot and queue the last row so far that has it, −1: none.
         self._last = np.maximum.accumulate(np.where(present, rows, -1), axis=0)
@@ -135,7 +135,7 @@ class Minimums:
         return oldest, per_second(grown, int(self._times[last] - self._times[first]))
 
     def waiting(self, progress: IntervalProgress, place: int) -> QueueOffsets | None:
-        """A queue at its last reading in an interval; None: an offset is not known."""
+        """A queue at its last sample in an interval; None: an offset is not known."""
         at, consumer_offset = int(progress.last_reading_at[place]), int(progress.consumer_offset[place])
         oldest = self.at(progress.queues[place], at)
         if oldest is None or consumer_offset == UNKNOWN:

@@ -190,7 +190,7 @@ def owners_of(row: IntervalProgress) -> Allocation | None:
 
 
 def read_rows(progress: Iterable[IntervalProgress]) -> Iterator[tuple[IntervalProgress, int, int]]:
-    """The rows with readings, each with the time in which its messages were produced: since the topic's row before."""
+    """The rows with samples, each with the time in which its messages were produced: since the topic's row before."""
     for _, topic_rows in groupby(progress, key=lambda row: row.interval.topic):
         since: int | None = None
         for row in topic_rows:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings
+from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples
 from spark_jobs.domain.model.window import StepWindow
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rocketmq.strategies import AVG, StrategySettings, is_popped
@@ -46,7 +46,7 @@ def advice_in_numbers(step: AuditedStep, group: GroupInStep, configured: Strateg
     case = _case(held_back) if held_back and held_back.queues else None
     if held_back is None or case is None:
         return None
-    own = replace(step, history=replace(step.history, offsets=_own_readings(step)))
+    own = replace(step, history=replace(step.history, offsets=_own_samples(step)))
     compared = _compared(own, held_back, case, configured)
     if isinstance(compared, str):
         says_so = group.unknown_queues or group.unknown_at_first
@@ -64,16 +64,16 @@ def _case(held_back: HeldBack) -> Case | None:
     return Case(count(more, "more member" if held_back.members else "member"), members=Change("+", more))
 
 
-def _own_readings(step: AuditedStep) -> dict[str, OffsetReadings]:
+def _own_samples(step: AuditedStep) -> dict[str, OffsetSamples]:
     """By topic, what the step's window has of them: its snapshots, and the queues that are in any of these."""
     own = {}
-    for topic, readings in step.history.offsets.items():
-        rows = readings.inside(step.window.read_from, step.window.end)
-        columns = np.flatnonzero(readings.present[rows].any(axis=0))
+    for topic, samples in step.history.offsets.items():
+        rows = samples.inside(step.window.read_from, step.window.end)
+        columns = np.flatnonzero(samples.present[rows].any(axis=0))
         if len(columns):
-            queues = [readings.queues[column] for column in columns.tolist()]
-            matrices = {name: getattr(readings, name)[rows][:, columns] for name in _MATRICES}
-            own[topic] = replace(readings, times=readings.times[rows], queues=queues, **matrices)
+            queues = [samples.queues[column] for column in columns.tolist()]
+            matrices = {name: getattr(samples, name)[rows][:, columns] for name in _MATRICES}
+            own[topic] = replace(samples, times=samples.times[rows], queues=queues, **matrices)
     return own
 
 
@@ -119,15 +119,15 @@ def _about(case: CaseOutcome) -> str:
 
 def _hot_queue(step: AuditedStep) -> str:
     """An additional sentence, if most of the messages were produced to one of the queues."""
-    produced = [messages for readings in step.history.offsets.values() for messages in _produced(readings, step.window)]
+    produced = [messages for samples in step.history.offsets.values() for messages in _produced(samples, step.window)]
     most, total = max(produced, default=0), sum(produced)
     is_hot = total and most >= max(_HOT, 2 / len(produced)) * total
     return f" One queue received {round(100 * most / total)} % of the messages." if is_hot else ""
 
 
-def _produced(readings: OffsetReadings, window: StepWindow) -> list[int]:
-    """Messages that were produced to each queue between the step's first and last reading of it."""
-    ends = readings.end_offset[readings.inside(window.start, window.end)]
+def _produced(samples: OffsetSamples, window: StepWindow) -> list[int]:
+    """Messages that were produced to each queue between the step's first and last sample of it."""
+    ends = samples.end_offset[samples.inside(window.start, window.end)]
     first = np.where(ends == UNKNOWN, np.iinfo(np.int64).max, ends).min(axis=0, initial=np.iinfo(np.int64).max)
     last = ends.max(axis=0, initial=UNKNOWN)
     return [max(0, after - before) for before, after in zip(first.tolist(), last.tolist(), strict=True)]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.model.history import OffsetReadings
+from spark_jobs.domain.model.history import OffsetSamples
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.status.throughput import Changes, Rates, Throughput, Times
 from spark_jobs.domain.what_if.cases import Case, recorded_id
@@ -183,7 +183,7 @@ class _Span:
                 yield Pace(rate, reached)
 
     def stalled_times(self) -> Iterator[tuple[int, int]]:
-        """Longer than a state holds without another reading."""
+        """Longer than a state holds without another sample."""
         still = np.asarray((np.diff(self._taken) == 0) & (np.diff(self._waiting) > 0) & self._known[1:])
         edges = np.flatnonzero(np.diff(still, prepend=False, append=False))
         for first, last in edges.reshape(-1, 2).tolist():
@@ -213,20 +213,20 @@ def hand_over_pause(steps: Sequence[AuditedStep]) -> int:
         pause
         for step in steps
         for rebalance in step.rebalances
-        if (readings := step.history.offsets.get(rebalance.interval.topic))
-        for pause in _pauses(readings, rebalance.interval)
+        if (samples := step.history.offsets.get(rebalance.interval.topic))
+        for pause in _pauses(samples, rebalance.interval)
     ]
     return int(np.median(pauses)) if pauses else 0
 
 
-def _pauses(readings: OffsetReadings, interval: RebalanceInterval) -> Iterator[int]:
+def _pauses(samples: OffsetSamples, interval: RebalanceInterval) -> Iterator[int]:
     """Of each queue that the interval's beginning handed over."""
-    rows = readings.inside(interval.start, interval.end)
-    times = readings.times[rows]
+    rows = samples.inside(interval.start, interval.end)
+    times = samples.times[rows]
     for queue in interval.moves.handed_over if interval.moves else ():
-        place = readings.columns.get(queue)
+        place = samples.columns.get(queue)
         if place is not None:
-            offsets, lag = readings.consumed_to[rows, place], readings.lag[rows, place]
+            offsets, lag = samples.consumed_to[rows, place], samples.lag[rows, place]
             moved = np.flatnonzero(np.diff(offsets))
             if len(moved) and (lag[: moved[0] + 1] > 0).all():
                 yield int(times[moved[0]] - interval.start) if moved[0] else 0

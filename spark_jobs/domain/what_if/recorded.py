@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from spark_jobs.domain.kernel.allocations import Allocation
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.progress import without_overlaps
-from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings, Place
+from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.domain.status.throughput import Throughput, throughputs
@@ -131,7 +131,7 @@ def recorded(steps: Sequence[AuditedStep], pause: int = 0) -> Recorded | None:
     replayed = _replayed(steps)
     if not replayed:
         return None
-    offsets = {topic: readings for topic in replayed if (readings := steps[0].history.offsets.get(topic))}
+    offsets = {topic: samples for topic in replayed if (samples := steps[0].history.offsets.get(topic))}
     start, end = steps[0].window.start, steps[-1].window.end
     spans = [span for of_topic in replayed.values() for span in of_topic]
     changes = [moment for span in spans for moment in (span.start, span.end, span.start + pause)]
@@ -140,7 +140,7 @@ def recorded(steps: Sequence[AuditedStep], pause: int = 0) -> Recorded | None:
     settings = steps[0].settings
     none = np.zeros((len(times), 0))
     parts = [BacklogCourse(times, (), none, none, none, none.astype(bool))]
-    parts += [_course(topic, readings, replayed[topic], times, settings) for topic, readings in offsets.items()]
+    parts += [_course(topic, samples, replayed[topic], times, settings) for topic, samples in offsets.items()]
     course = BacklogCourse(
         times,
         [queue for part in parts for queue in part.queues],
@@ -176,19 +176,19 @@ def _replayed(steps: Iterable[AuditedStep]) -> dict[str, list[Assignment]]:
 
 
 def _course(
-    topic: str, readings: OffsetReadings, replayed: Sequence[Assignment], times: Times, settings: AuditSettings
+    topic: str, samples: OffsetSamples, replayed: Sequence[Assignment], times: Times, settings: AuditSettings
 ) -> BacklogCourse:
     """Of one topic."""
     shared = _shared_times(replayed)
     columns = [
-        _queue(readings, place, times, settings, shared.get(queue, ())) for place, queue in enumerate(readings.queues)
+        _queue(samples, place, times, settings, shared.get(queue, ())) for place, queue in enumerate(samples.queues)
     ]
     produced, consumed, waiting, known = (np.column_stack(part) for part in zip(*columns, strict=True))
     is_replayed = np.zeros((len(times), 1), bool)
     for span in replayed:
         is_replayed[slice(*np.searchsorted(times, (span.start, span.end), side="right").tolist())] = True
     known &= is_replayed
-    queues = [MessageQueue(topic, *queue) for queue in readings.queues]
+    queues = [MessageQueue(topic, *queue) for queue in samples.queues]
     return BacklogCourse(times, queues, produced, consumed, waiting, known)
 
 
@@ -203,25 +203,25 @@ def _shared_times(replayed: Iterable[Assignment]) -> dict[Place, list[tuple[int,
 
 
 def _queue(
-    readings: OffsetReadings, place: int, times: Times, settings: AuditSettings, shared: Sequence[tuple[int, int]]
+    samples: OffsetSamples, place: int, times: Times, settings: AuditSettings, shared: Sequence[tuple[int, int]]
 ) -> tuple[Any, ...]:
     """One column of each matrix of a course."""
-    rows = np.flatnonzero(readings.lag[:, place] != UNKNOWN)
+    rows = np.flatnonzero(samples.lag[:, place] != UNKNOWN)
     if len(rows) < 2:
         nothing = np.zeros(len(times))
         return nothing, nothing, nothing, np.zeros(len(times), bool)
-    at = readings.times[rows]
-    moved = _grown(readings.consumed_to[rows, place])
+    at = samples.times[rows]
+    moved = _grown(samples.consumed_to[rows, place])
     back = np.where(-moved > settings.thresholds.rewind_tolerance, -moved, 0)
     for start, end in shared:
         back[(at > start) & (at <= end)] = 0
-    grown = np.maximum(_grown(readings.end_offset[rows, place]), 0)
+    grown = np.maximum(_grown(samples.end_offset[rows, place]), 0)
     produced, consumed = (grown + back).cumsum(), np.maximum(moved, 0).cumsum()
     # The time since the sample before: none before the first sample, and too long behind the last one.
     lasting = np.append(_grown(at), settings.max_gap + 1)
     after = at.searchsorted(times)
     known = (after > 0) & (lasting[after] <= settings.max_gap)
-    return *(np.interp(times, at, numbers) for numbers in (produced, consumed, readings.lag[rows, place])), known
+    return *(np.interp(times, at, numbers) for numbers in (produced, consumed, samples.lag[rows, place])), known
 
 
 def _grown(numbers: NDArray[np.int64]) -> NDArray[np.int64]:

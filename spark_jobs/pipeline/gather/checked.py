@@ -111,10 +111,10 @@ class _Source:
     def check(self, tables: Mapping[Table, Rows]) -> None:
         """Asks every expectation, and finds what is to be left out."""
         rows, of_snapshot = self.folded
-        of_readings = [expectation for expectation in self._suite.expectations if expectation.of_readings]
-        of_states = [expectation for expectation in self._suite.expectations if not expectation.of_readings]
+        of_samples = [expectation for expectation in self._suite.expectations if expectation.of_samples]
+        of_states = [expectation for expectation in self._suite.expectations if not expectation.of_samples]
         broken = broken_by(self._suite.prepare(rows, tables), of_states)
-        self.broken = {name: flags[of_snapshot] for name, flags in broken.items()} | self._broken_measures(of_readings)
+        self.broken = {name: flags[of_snapshot] for name, flags in broken.items()} | self._broken_measures(of_samples)
         self.breaking = any_of(self.broken, self._suite.rejecting, len(self.at))
         self.left_out = self.breaking | self._repeated()
 

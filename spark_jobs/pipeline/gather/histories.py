@@ -1,5 +1,5 @@
 """The rows that Spark gathered of a group, as the history that the kernel evaluates: its few states from dicts to
-values in their normal form, its readings as matrices.
+values in their normal form, its samples as matrices.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from spark_jobs.pipeline.exchange import (
     UNANSWERED,
     Kind,
 )
-from spark_jobs.pipeline.gather.readings import Layout, Numbers, Readings
+from spark_jobs.pipeline.gather.samples import Layout, Numbers, Samples
 from spark_jobs.pipeline.gather.states import (
     client_state,
     is_listed,
@@ -62,7 +62,7 @@ def histories(states: pa.Table, samples: pa.Table) -> list[GroupHistory]:
     """One per (cluster, consumer group) with `counted` states in this part, with the states of its topics and of its
     cluster's proxies. A sample belongs to the states of its fingerprint.
     """
-    times, measured = one_array(states["times"]), Readings(samples)
+    times, measured = one_array(states["times"]), Samples(samples)
     every_time, offsets = times.values.to_numpy(), times.offsets.to_numpy()
     by_group: dict[tuple[str, str | None], dict[str, dict[str, list[Folded]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
@@ -90,7 +90,7 @@ def histories(states: pa.Table, samples: pa.Table) -> list[GroupHistory]:
 
 
 def _history(
-    cluster: str, group: str, own: _ByKind, of_topics: _ByKind, of_proxies: _ByKind, measured: Readings
+    cluster: str, group: str, own: _ByKind, of_topics: _ByKind, of_proxies: _ByKind, measured: Samples
 ) -> GroupHistory:
     """`of_topics`: the states of all topics. Of its dead-letter topic, which it does not consume, a group has only the
     queues' offsets; without a snapshot of its own it has nothing of topics and proxies.
@@ -157,7 +157,7 @@ def _series(folded: Sequence[Folded], value: Callable[[Any], State]) -> Series[S
     return Series(times, np.repeat(codes, [len(times) for _, times in folded])[first], states)
 
 
-def _client(folded: Sequence[Folded], measured: Readings) -> ClientHistory:
+def _client(folded: Sequence[Folded], measured: Samples) -> ClientHistory:
     series = _series([Folded(state, measured.times[places]) for state, places in folded], client_state)
     places = np.concatenate([places for _, places in folded])
     return ClientHistory(series, measured.clients(places[measured.in_order(places)]))

@@ -94,7 +94,7 @@ def masterless(row: Struct) -> frozenset[str]:
 
 
 def client_state(row: Struct) -> ClientState:
-    """Return what one client said; its queues stay in their order, which is that of its readings."""
+    """Return what one client said; its queues stay in their order, which is that of its samples."""
     shown = {name: row[name] for name in CLIENT.shared}
     subscribed, owned = shown.pop("subscriptions"), [row["owned_queues"][name] for name in OwnedQueue._fields]
     refused = shown.pop("lock_refused")

@@ -50,7 +50,7 @@ class Group:
 
 GROUPS = {
     "healthy": (Group(), "NO_BACKLOG", KEPT_UP),
-    # Readings until 381 s belong to the twins, and the next one shows the most: 900 in each of the queues 2 and 3.
+    # Samples until 381 s belong to the twins, and the next one shows the most: 900 in each of the queues 2 and 3.
     "twins": (
         Group(meanwhile="c1 c1", behind=(2, 3)),
         "DUPLICATE_IDS",
@@ -133,12 +133,10 @@ def snapshots(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]
         )
         yield ROUTE_SNAPSHOTS, route(second, 4, topic=name)
         end = 10_000 + (0 if group.idle else group.incoming * second)
-        readings = [
-            (end, end - (waiting(second, group.until) if queue in group.behind else 0), 1) for queue in range(4)
-        ]
+        samples = [(end, end - (waiting(second, group.until) if queue in group.behind else 0), 1) for queue in range(4)]
         for queue in group.uncommitted:
-            readings[queue] = (end, 0, 0)
-        yield OFFSET_SNAPSHOTS, offsets(second + 1, *readings, topic=name, group=name)
+            samples[queue] = (end, 0, 0)
+        yield OFFSET_SNAPSHOTS, offsets(second + 1, *samples, topic=name, group=name)
         if retries is not None:
             yield ROUTE_SNAPSHOTS, route(second, 1, topic=retry)
             came = (retries if second >= 300 else 0, 0, 0)

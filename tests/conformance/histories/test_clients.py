@@ -49,8 +49,8 @@ def _of_group(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]
             yield ROUTE_SNAPSHOTS, route(second, group.queues(second), topic=name)
             # Whose offset moves is pulled.
             consumed = 100 + (min(second, 180) if name == "no-pull" else second)
-            readings = [(100 + second, consumed, 1)] * group.queues(second)
-            yield OFFSET_SNAPSHOTS, offsets(second + 1, *readings, topic=name, group=name)
+            samples = [(100 + second, consumed, 1)] * group.queues(second)
+            yield OFFSET_SNAPSHOTS, offsets(second + 1, *samples, topic=name, group=name)
     yield from ((CLIENT_SNAPSHOTS, said) for said in client_snapshots(name, group))
 
 

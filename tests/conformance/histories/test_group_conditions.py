@@ -46,7 +46,7 @@ EXPECTED = """
 
 
 #: A queue at a second: next offset to write, to consume, last timestamp; None: not read.
-Reading = Callable[[int], tuple[int, int, int] | None]
+Sample = Callable[[int], tuple[int, int, int] | None]
 T = TypeVar("T")
 
 
@@ -54,7 +54,7 @@ class Topic(NamedTuple):
     """How many queues it has on each broker from each second on, and what is read of those that it had at first."""
 
     queues: Mapping[int, int]
-    reading: Reading | None = None
+    sample: Sample | None = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _produced(second: int) -> tuple[int, int, int]:
     return max(0, min(second, 400) - 200), 0, 0
 
 
-def _pace(messages: int) -> Reading:
+def _pace(messages: int) -> Sample:
     """So many messages a second, consumed at once."""
     return lambda second: (1000 + messages * second, 1000 + messages * second, 1)
 
@@ -96,8 +96,8 @@ def _split(model: str = "CLUSTERING", **others: Mapping[int, str | None]) -> Gro
     return Group(listed, {"t-": Topic({0: 4}), "%RETRY%": Topic({0: 4})}, model=model)
 
 
-def _offline(reading: Reading, listed: Mapping[str, Mapping[int, str]] = AWAY, **more: Any) -> Group:
-    return Group(listed, {"t-": Topic({0: 1}, reading)}, **more)
+def _offline(sample: Sample, listed: Mapping[str, Mapping[int, str]] = AWAY, **more: Any) -> Group:
+    return Group(listed, {"t-": Topic({0: 1}, sample)}, **more)
 
 
 def _traffic(pace: int, listed: Mapping[str, Mapping[int, str]] = THREE) -> Group:
@@ -106,12 +106,12 @@ def _traffic(pace: int, listed: Mapping[str, Mapping[int, str]] = THREE) -> Grou
 
 
 def _closing(perm: int | None, offset: int, last_timestamp: int = 1) -> Group:
-    """From 200 s on, broker b has this permission, or is gone, and so are the readings. 100 messages were written."""
+    """From 200 s on, broker b has this permission, or is gone, and so are the samples. 100 messages were written."""
 
-    def reading(second: int) -> tuple[int, int, int] | None:
+    def sample(second: int) -> tuple[int, int, int] | None:
         return (100, offset, last_timestamp) if perm is not None or second < 200 else None
 
-    return Group({"a": {0: "c1"}}, {"t-": Topic({0: 1}, reading)}, perms={"b": {0: 6, 200: perm}})
+    return Group({"a": {0: "c1"}}, {"t-": Topic({0: 1}, sample)}, perms={"b": {0: 6, 200: perm}})
 
 
 def _silent(*silent: Table, until: int = 300) -> Group:
@@ -177,7 +177,7 @@ def _of_group(name: str, group: Group, second: int) -> Rows:
         row = route(second, _now(topic.queues, second), topic=name_of)
         of_host = [row["queues"][0] | {"broker_name": broker, "perm": perm} for broker, perm in perms.items() if perm]
         yield ROUTE_SNAPSHOTS, row | {"queues": of_host}
-        if topic.reading and (read := topic.reading(second)):
+        if topic.sample and (read := topic.sample(second)):
             yield OFFSET_SNAPSHOTS, offsets(second, *[read] * topic.queues[0], topic=name_of, group=name)
     for broker, lists in group.listed.items():
         ids = _now(lists, second)

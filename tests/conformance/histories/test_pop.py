@@ -118,7 +118,7 @@ def of_group(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]:
         for topic in topics:
             hosts = [route(second, *of_broker)["queues"][0] for of_broker in ((group.queues, topic), (0, topic, "b2"))]
             yield ROUTE_SNAPSHOTS, {**route(second, 4, topic), "queues": hosts}
-            yield OFFSET_SNAPSHOTS, offsets(second, *readings(group, topic, second), topic=topic, group=name)
+            yield OFFSET_SNAPSHOTS, offsets(second, *samples(group, topic, second), topic=topic, group=name)
         for client_id in dict.fromkeys(ids):
             if client_id not in group.silent.split():
                 reported = client(
@@ -135,7 +135,7 @@ def of_group(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]:
                 yield CLIENT_SNAPSHOTS, {**reported, **group.said.get(client_id, {})}
 
 
-def readings(group: Group, topic: str, second: int) -> Iterator[tuple[int, int, int]]:
+def samples(group: Group, topic: str, second: int) -> Iterator[tuple[int, int, int]]:
     """9 messages a second in each queue, consumed at once while anybody is online; 5 are left in those `behind`."""
     for queue in range(group.queues):
         came_in = 0 if topic.startswith("%RETRY%") else 9 * second

@@ -59,7 +59,7 @@ def found() -> Published:
     for second in TIMES:
         proxy = membership(second, "proxy", group="CID_DefaultHeartBeatSyncerTopic", topics=["heartbeats"])
         rows[MEMBERSHIP_SNAPSHOTS].append(proxy | {"message_model": "BROADCASTING"})
-        for group, reading in GROUPS.items():
+        for group, sample in GROUPS.items():
             ids = ("c1",) if group == "dead" and second < 100 else ()
             rows[MEMBERSHIP_SNAPSHOTS].append(membership(second, *ids, group=group, topics=[group]))
             if group == "listed":
@@ -67,7 +67,7 @@ def found() -> Published:
                 rows[MEMBERSHIP_SNAPSHOTS].append(members | {"broker_name": "proxy 10.0.0.1:8080"})
             queues = 2 if group == "quiet" and second >= 300 else 1
             rows[ROUTE_SNAPSHOTS].append(route(second, queues, topic=group))
-            rows[OFFSET_SNAPSHOTS].append(offsets(second, reading(second), topic=group, group=group))
+            rows[OFFSET_SNAPSHOTS].append(offsets(second, sample(second), topic=group, group=group))
     return published(rows, HOUR)
 
 

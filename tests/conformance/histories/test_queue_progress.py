@@ -22,7 +22,7 @@ def caught_up(second: int) -> Offsets:
 
 
 def back(messages: int, when: int) -> Callable[[int], Offsets]:
-    """Caught up, but from the moment on so many messages behind what the reading before said."""
+    """Caught up, but from the moment on so many messages behind what the sample before said."""
     return lambda second: (1000 + second, 1000 + second if second < when else 980 + when - messages + second - when)
 
 
@@ -117,10 +117,10 @@ def snapshots() -> Iterator[tuple[Table, dict[str, Any]]]:
             # A message of the topic made anew is of after that; the others only need to be one.
             timestamp = int(at(second).timestamp() * 1000) if group == "anew" else int(queue_0(second)[1] > 0)
             others = queue_0 if group == "offline" else caught_up
-            readings = [(*queue_0(second), timestamp), *([(*others(second), 1)] * 3)]
+            samples = [(*queue_0(second), timestamp), *([(*others(second), 1)] * 3)]
             times = {"unread": int(second < 300), "read-once": 2 * int(second == 0)}.get(group, 1)
             for _ in range(times):
-                yield OFFSET_SNAPSHOTS, offsets(second, *readings, topic=group, group=group)
+                yield OFFSET_SNAPSHOTS, offsets(second, *samples, topic=group, group=group)
             if group in OLDEST:
                 queue = {"broker_name": "b", "queue_id": 0, "min_offset": OLDEST[group](second), "max_offset": 1000}
                 yield TOPIC_SNAPSHOTS, {"cluster": "c", "topic": group, "captured_at": at(second), "queues": [queue]}
@@ -166,7 +166,7 @@ def test_findings_say_by_how_much(audited: Audited) -> None:
     }
 
 
-def test_what_comes_between_two_readings_belongs_to_the_later_ones_interval(audited: Audited) -> None:
+def test_what_comes_between_two_samples_belongs_to_the_later_ones_interval(audited: Audited) -> None:
     rows = {
         (row["consumer_group"], row["queue_id"], seconds(row["interval_start"])): row
         for row in audited.progress[CLUSTER]
@@ -203,13 +203,13 @@ def test_rows_say_what_is_known(audited: Audited) -> None:
     assert rows["slow"]["age_ms"] == int(at(LAST).timestamp() * 1000) - 1
 
 
-def test_a_snapshot_that_was_stored_twice_is_one_reading(audited: Audited) -> None:
+def test_a_snapshot_that_was_stored_twice_is_one_sample(audited: Audited) -> None:
     (row,) = (row for row in audited.progress[CLUSTER] if (row["consumer_group"], row["queue_id"]) == ("read-once", 0))
     names = ("readings", "produced", "consumed", "rewinds", "lag_last", "verdict")
     assert tuple(row[name] for name in names) == (1, None, None, None, 33, None)
 
 
-def test_without_a_reading_nothing_is_known(audited: Audited) -> None:
+def test_without_a_sample_nothing_is_known(audited: Audited) -> None:
     (row,) = (
         row
         for row in audited.progress[CLUSTER]

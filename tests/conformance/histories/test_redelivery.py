@@ -36,11 +36,11 @@ def revive(moving: Iterable[int]) -> list[dict[str, Any]]:
     return [offsets(second, *queues, topic=REVIVE, group=BROKERS) for second, *queues in rows]
 
 
-def popping(per_reading: int) -> Rows:
+def popping(per_sample: int) -> Rows:
     """A healthy group that consumes 100 messages every 20 s, so many of them for a second time."""
     rows = healthy_group(TIMES, "c1", queues=1)
     consumed = [offsets(second, (100 + 5 * second, 100 + 5 * second, 1)) for second in TIMES]
-    came = {second: 7 + per_reading * second // 20 for second in TIMES}
+    came = {second: 7 + per_sample * second // 20 for second in TIMES}
     again = [offsets(second, (count, count, 1), topic=RETRY) for second, count in came.items()]
     return rows | {OFFSET_SNAPSHOTS: consumed + again}
 
@@ -64,7 +64,7 @@ def test_of_a_broker_that_revives_nothing_more_only_that_is_said() -> None:
         said = (BROKERS, "POP_REVIVE_STUCK", "ERROR", REVIVE, "b:0", "REVIVE_STANDS")
         assert tuple(finding[name] for name in names) == said
         assert (finding["started_at"], finding["ended_at"]) == (naive(start), naive(end))
-    assert first["evidence"]["backlog_end"] == 2906  # the last reading counts no more: 88 × 33 + 2 at 2960 s
+    assert first["evidence"]["backlog_end"] == 2906  # the last sample counts no more: 88 × 33 + 2 at 2960 s
 
 
 def test_a_pop_group_that_gets_messages_again_has_no_queues_of_the_retry_topic() -> None:

@@ -63,8 +63,8 @@ def snapshots() -> Iterator[tuple[Table, dict[str, Any]]]:
             members = ("c1", "c2") if "rebalance" in group and second >= 1200 else ("c1",)
             yield MEMBERSHIP_SNAPSHOTS, membership(second, *members, group=group, topics=(group,))
             yield ROUTE_SNAPSHOTS, route(second, 2, topic=group)
-            readings = (1000 + second, 1000 + consumed(second), 1), (1000 + second, 1000 + second, 1)
-            yield OFFSET_SNAPSHOTS, offsets(second, *readings, topic=group, group=group)
+            samples = (1000 + second, 1000 + consumed(second), 1), (1000 + second, 1000 + second, 1)
+            yield OFFSET_SNAPSHOTS, offsets(second, *samples, topic=group, group=group)
 
 
 @pytest.fixture(scope="module")
@@ -92,22 +92,22 @@ def test_an_interval_has_the_verdict_of_its_worst_window(tables: dict[Table, lis
         "deadlock": {0: "STOP", 3600: "STALL"},
         "deadlock, and a rebalance": {0: "STOP", 1200: "STOP", 3600: "STALL"},
         "slow": {0: "WARN", 3600: "OK"},
-        # 180 s before the hour's last reading it had nothing left to do.
+        # 180 s before the hour's last sample it had nothing left to do.
         "at the hour": {0: "OK", 3600: "STOP"},
     }
 
 
 def test_a_stuck_owner_has_what_grew_while_it_was_stuck(tables: dict[Table, list[dict[str, Any]]]) -> None:
-    """Between readings inside the step; what was caught up afterwards is left, and not the owner's."""
+    """Between samples inside the step; what was caught up afterwards is left, and not the owner's."""
     names = ("growth", "stuck_owner", "residual")
     grown = {
         (row["consumer_group"], seconds(row["step_start"])): tuple(growth[name] for name in names)
         for row in tables[GROUP_STATUS]
         for growth in row["attribution"]
     }
-    # 3580 − 300; from 3300 at the first reading to nothing at the last, and 1780 more until 5380 s.
+    # 3580 − 300; from 3300 at the first sample to nothing at the last, and 1780 more until 5380 s.
     assert (grown["deadlock", 0], grown["deadlock", 3600]) == ((3280, 3280, 0), (-3300, 1780, -5080))
     # 900 messages at 2400 s are done by the end of the step: a queue that has not grown has no parts.
     assert grown["slow", 0] == (0, 0, 0)
-    # 200 at its first reading, 480 at 3880 s.
+    # 200 at its first sample, 480 at 3880 s.
     assert grown["at the hour", 3600] == (-200, 280, -480)

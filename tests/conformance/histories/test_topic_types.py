@@ -34,7 +34,7 @@ TAGS, SQL, ALL = ("TAG", "EU || US"), ("SQL92", "price > 3"), ("TAG", "*")
 @dataclass(frozen=True)
 class Group:
     """`queues`: what each does: `.` caught up, `+` consumed with a backlog, `!` standing still with one, `/` that from
-    200 s on, `:` and `*` caught up until 100 s, then `!` and `+`, `_` caught up in one reading of
+    200 s on, `:` and `*` caught up until 100 s, then `!` and `+`, `_` caught up in one sample of
     `+`, `?` never committed.
     """
 
@@ -87,7 +87,7 @@ REASONS = {
 }
 
 
-def reading(kind: str, second: int) -> tuple[int, int, int]:
+def sample(kind: str, second: int) -> tuple[int, int, int]:
     """Broker offset, consumer offset, and when the last message was stored."""
     end = 10_000 + 9 * second
     return {
@@ -110,8 +110,8 @@ def snapshots(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]
         told = {"subscriptions": subscriptions, "request_modes": modes, "message_model": group.message_model}
         yield MEMBERSHIP_SNAPSHOTS, membership(second, "c1", group=name, topics=[name]) | told
         yield ROUTE_SNAPSHOTS, route(second, 4, name, message_type=group.message_type) | {"is_static": group.is_static}
-        readings = [reading(kind, second) for kind in group.queues]
-        yield OFFSET_SNAPSHOTS, offsets(second, *readings, topic=name, group=name)
+        samples = [sample(kind, second) for kind in group.queues]
+        yield OFFSET_SNAPSHOTS, offsets(second, *samples, topic=name, group=name)
         yield CLIENT_SNAPSHOTS, client(second, group=name, client_rebalance=not group.pops)
 
 

@@ -32,17 +32,17 @@ def snapshots() -> Iterator[tuple[Table, dict[str, Any]]]:
 
 
 def _costly() -> Iterator[tuple[Table, dict[str, Any]]]:
-    """8 queues, AVG, [c1, c1, c2]: 0–2 twice, 3–5 nobody's, 6–7 c2's. Queue 3 gets 10 a reading, 4 was never read."""
+    """8 queues, AVG, [c1, c1, c2]: 0–2 twice, 3–5 nobody's, 6–7 c2's. Queue 3 gets 10 a sample, 4 was never read."""
     twins = range(100, 400, 20)
     for second in range(0, 600, 20):
         members = ("c1", "c1", "c2") if second in twins else ("c1", "c2")
         yield MEMBERSHIP_SNAPSHOTS, membership(second, *members, group="costly", topics=["t8"])
         yield ROUTE_SNAPSHOTS, route(second, 8, topic="t8")
-        readings = [(100, 100, 1)] * 8
+        samples = [(100, 100, 1)] * 8
         end = 100 + second // 2
-        readings[3] = (end, 100 if second < 400 else end, 1)
-        readings[4] = (50, 0, 0)
-        yield OFFSET_SNAPSHOTS, offsets(second + 1, *readings, topic="t8", group="costly")
+        samples[3] = (end, 100 if second < 400 else end, 1)
+        samples[4] = (50, 0, 0)
+        yield OFFSET_SNAPSHOTS, offsets(second + 1, *samples, topic="t8", group="costly")
 
 
 def test_they_are_one_finding_with_what_they_cost(audited: Audited) -> None:
@@ -58,7 +58,7 @@ def test_they_are_one_finding_with_what_they_cost(audited: Audited) -> None:
     assert unassigned["cause"] == "DUPLICATE_CLIENT_ID"
     assert "if the strategy is AVG" in unassigned["advice"]
     queues = {queue["queue_id"]: queue for queue in unassigned["evidence"]["queues"]}
-    # Readings at 101 … 381 s see 50 … 190 more than the 100 consumed before.
+    # Samples at 101 … 381 s see 50 … 190 more than the 100 consumed before.
     measured = {"backlog_start": 50, "backlog_end": 190, "backlog_max": 190, "produced": 140, "consumed": 0}
     assert {name: queues[3][name] for name in measured} == measured
     assert (queues[4]["backlog_start"], queues[4]["backlog_max"], queues[4]["consumed"]) == (None, None, None)

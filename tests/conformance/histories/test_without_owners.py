@@ -126,8 +126,8 @@ def found() -> Published:
             }
             rows[MEMBERSHIP_SNAPSHOTS].append(listed)
             rows[ROUTE_SNAPSHOTS].append(route(second, 2, topic=name))
-            readings = group.first(second), group.second(second)
-            rows[OFFSET_SNAPSHOTS].append(offsets(second, *readings, topic=name, group=name))
+            samples = group.first(second), group.second(second)
+            rows[OFFSET_SNAPSHOTS].append(offsets(second, *samples, topic=name, group=name))
             if group.said:
                 rows[CLIENT_SNAPSHOTS].append(client(second, group=name, **group.said))
     told = published(rows, HOUR)

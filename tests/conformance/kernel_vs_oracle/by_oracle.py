@@ -25,7 +25,7 @@ from tests.support.oracle.moves import (
 )
 from tests.support.oracle.ownership import Member, QueueOwnership, counts, if_deduplicated, if_unique, ownership
 from tests.support.oracle.piled_up import piled_up, unknown_queues
-from tests.support.oracle.progress import of_interval, one_at_a_time, queue_readings
+from tests.support.oracle.progress import of_interval, one_at_a_time, queue_samples
 from tests.support.oracle.snapshots import Group, StepWindow
 from tests.support.oracle.timeline import (
     HANDED_OUT,
@@ -137,8 +137,8 @@ class _Topic:
                     moved = began is not None and place in began.handed_over
                     measures.append((place, since, len(owned.owners), True, moved))
             for place, since, owner_count, is_replayed, moved in measures:
-                readings = queue_readings(self.history.offsets, self.window, place)
-                measured = of_interval(readings, self.window, since, interval.start, end, allowed_lag)
+                samples = queue_samples(self.history.offsets, self.window, place)
+                measured = of_interval(samples, self.window, since, interval.start, end, allowed_lag)
                 owners = owner_count, is_replayed, moved
                 row = status.QueueRow(self.topic, place, interval.start, end, *owners, measured)
                 yield row, ProgressLine(self.topic, interval.view, interval.start, end, place, measured)

@@ -12,12 +12,12 @@ from tests.support.times import START
 
 #: Four rounds a step; a snapshot holds for two, and persistent is what lasts for six: just enough to see who expired.
 STEP, CADENCE, MAX_GAP, PERSISTENT_AFTER = 40 * SECOND, 10 * SECOND, 20 * SECOND, 60 * SECOND
-#: A window of a verdict has four readings; it spans 30 s if none of them is missing.
-VERDICT_WINDOW, VERDICT_READINGS = 30 * SECOND, 4
+#: A window of a verdict has four samples; it spans 30 s if none of them is missing.
+VERDICT_WINDOW, VERDICT_SAMPLES = 30 * SECOND, 4
 #: Offsets that stand for two rounds while messages come in are those of a group that nobody consumes.
 STALLED_AFTER = 20 * SECOND
 _SECONDS = {"persistent_after_seconds": 60, "stalled_after_seconds": 20, "verdict_window_seconds": 30}
-SETTINGS = AuditSettings(STEP, CADENCE, MAX_GAP, Thresholds(**_SECONDS, verdict_window_readings=VERDICT_READINGS))
+SETTINGS = AuditSettings(STEP, CADENCE, MAX_GAP, Thresholds(**_SECONDS, verdict_window_readings=VERDICT_SAMPLES))
 #: A window begins ten rounds before its step.
 FIRST_ROUND = -11
 

@@ -1,4 +1,4 @@
-"""Random offset readings: queues that are consumed, stand still, were never committed, go back, are made anew."""
+"""Random offset samples: queues that are consumed, stand still, were never committed, go back, are made anew."""
 
 from __future__ import annotations
 

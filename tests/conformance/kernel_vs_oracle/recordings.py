@@ -28,7 +28,7 @@ from tests.conformance.kernel_vs_oracle.courses import (
     PERSISTENT_AFTER,
     STALLED_AFTER,
     STEP,
-    VERDICT_READINGS,
+    VERDICT_SAMPLES,
     VERDICT_WINDOW,
     BacklogCourse,
     course,
@@ -114,7 +114,7 @@ class Recording:
 
     def windows(self) -> list[StepWindow]:
         starts = (START + number * STEP for number in range(self.steps))
-        lengths = (CADENCE, MAX_GAP, PERSISTENT_AFTER, VERDICT_WINDOW, VERDICT_READINGS, STALLED_AFTER)
+        lengths = (CADENCE, MAX_GAP, PERSISTENT_AFTER, VERDICT_WINDOW, VERDICT_SAMPLES, STALLED_AFTER)
         return [StepWindow(start, start + STEP, *lengths) for start in starts]
 
 

@@ -64,7 +64,7 @@ def said(recorded: Group) -> Said:
     return found
 
 
-def test_a_view_that_is_over_leaves_its_readings_to_nobody() -> None:
+def test_a_view_that_is_over_leaves_its_samples_to_nobody() -> None:
     """Three views from 0 s on, of which the first is over at 20 s; the others go on, and nothing begins."""
     found = said(
         group(

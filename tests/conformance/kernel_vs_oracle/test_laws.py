@@ -12,7 +12,7 @@ from hypothesis import given
 
 from spark_jobs.domain.evaluate import EvaluatedStep, evaluate
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
-from spark_jobs.domain.model.history import ClientHistory, GroupHistory, OffsetReadings
+from spark_jobs.domain.model.history import ClientHistory, GroupHistory, OffsetSamples
 from spark_jobs.domain.model.series import Series
 from spark_jobs.domain.model.severities import SEVERITIES
 from tests.conformance.kernel_vs_oracle.by_kernel import history_of
@@ -76,7 +76,7 @@ def _reversed(history: GroupHistory) -> GroupHistory:
         history,
         memberships=_each(history.memberships, _backwards),
         routes=_each(history.routes, _backwards),
-        clients=_each(history.clients, lambda client: ClientHistory(_backwards(client.series), client.readings)),
+        clients=_each(history.clients, lambda client: ClientHistory(_backwards(client.series), client.samples)),
         offsets=_each(history.offsets, _columns_reversed),
         proxies=_each(history.proxies, _backwards),
     )
@@ -90,10 +90,10 @@ def _backwards(series: Series[T]) -> Series[T]:
     return Series(series.times, len(series.states) - 1 - series.codes, series.states[::-1])
 
 
-def _columns_reversed(readings: OffsetReadings) -> OffsetReadings:
+def _columns_reversed(samples: OffsetSamples) -> OffsetSamples:
     matrices = ("end_offset", "consumer_offset", "pull_offset", "last_timestamp", "present")
-    turned = {name: getattr(readings, name)[:, ::-1] for name in matrices}
-    return replace(readings, queues=readings.queues[::-1], **turned)
+    turned = {name: getattr(samples, name)[:, ::-1] for name in matrices}
+    return replace(samples, queues=samples.queues[::-1], **turned)
 
 
 def check_findings(recording: Recording) -> None:

@@ -1,7 +1,7 @@
 """A master stops, its slave serves, the master returns with old offsets: what is told of the offsets that went back.
 
 Made by hand from the recording with ACL (`tests/data/live_acl.jsonl.gz`, all in health): `broker-b` gets a slave, its
-master is in no route from second 10 to second 30, and the reading at second 30.151 has 40 messages less in its consumer
+master is in no route from second 10 to second 30, and the sample at second 30.151 has 40 messages less in its consumer
 offsets. By the recording they were 120, 120, 121 and 121 five seconds before, and then 132, 131, 131 and 131.
 """
 
@@ -71,7 +71,7 @@ def test_who_serves_a_broker_begins_no_interval(tmp_path: Path) -> None:
 
 def test_a_real_master_that_stops_and_returns(tmp_path: Path) -> None:
     """A minute and a half of RocketMQ 5.4.0, with asynchronous replication. `broker-a` stops at 00:15:21 and its slave
-    serves with offsets of a minute ago; at 00:16:28 it returns with those of its last save. Both times the readings
+    serves with offsets of a minute ago; at 00:16:28 it returns with those of its last save. Both times the samples
     before and after say by how much each queue went back: 1,859, 1,915, 1,885, 1,885 and 1,441, 1,441, 1,412, 1,448.
     """
     findings = tables_of(DATA / "failover.jsonl.gz", cadence_seconds=2)[FINDINGS]

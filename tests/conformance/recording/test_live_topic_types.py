@@ -43,7 +43,7 @@ def test_every_route_has_the_type_of_its_topic_from_the_first_on() -> None:
 
 
 def test_the_offset_of_a_group_that_filters_advances_over_what_it_skips() -> None:
-    """Some 55 s between the first reading and the last one: 690 messages a queue, of which 69 have the tag."""
+    """Some 55 s between the first sample and the last one: 690 messages a queue, of which 69 have the tag."""
     rows = [row for row in audited()[QUEUE_PROGRESS] if row["topic"] == "bills"]
     assert [(row["lag_quality"], row["verdict"]) for row in rows] == [("UNFILTERED", "OK")] * 4
     for row in rows:

@@ -1,7 +1,7 @@
 """Every total of the recordings: by hand, counted again from the recorded lines, and the same wherever it is told.
 
 `status`, `incidents`, `explain`, the report, the metrics and SQL over the tables are asked for the same numbers: what
-waits in a group's queues at the first and at the last reading, what piled up, how long queues had no owner. No Spark.
+waits in a group's queues at the first and at the last sample, what piled up, how long queues had no owner. No Spark.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tests.support.stored import arrow_table
 
 
 class Backlog(NamedTuple):
-    """Of a group in its step: messages at the first and the last readings (None: unknown); queues without the last."""
+    """Of a group in its step: messages at the first and the last samples (None: unknown); queues without the last."""
 
     start: int | None
     end: int | None
@@ -68,7 +68,7 @@ _QUEUE = re.compile(r'\{("brokerName":"[^"]*","queueId":\d+,"topic":"[^"]*")\}:(
 
 
 def recorded_lags(file: Path) -> dict[str, dict[tuple[str, str, int], list[tuple[int, int | None]]]]:
-    """Per group and queue its readings in the order of time: (broker offset, lag; None: never committed)."""
+    """Per group and queue its samples in the order of time: (broker offset, lag; None: never committed)."""
     found: dict[str, Any] = defaultdict(lambda: defaultdict(list))
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         answers = [one for one in map(json.loads, lines) if one["kind"] == "stats" and "body" in one]
@@ -83,23 +83,23 @@ def recorded_lags(file: Path) -> dict[str, dict[tuple[str, str, int], list[tuple
 
 
 def counted(queues: dict[tuple[str, str, int], list[tuple[int, int | None]]]) -> Backlog:
-    """By each queue's first and last reading."""
-    filled = [readings for readings in queues.values() if readings[-1][0]] or list(queues.values())
-    both = [(readings[0][1], readings[-1][1]) for readings in filled if readings[-1][1] is not None]
-    unknown = sum(readings[-1][1] is None for readings in queues.values())
+    """By each queue's first and last sample."""
+    filled = [samples for samples in queues.values() if samples[-1][0]] or list(queues.values())
+    both = [(samples[0][1], samples[-1][1]) for samples in filled if samples[-1][1] is not None]
+    unknown = sum(samples[-1][1] is None for samples in queues.values())
     if not both:
         return Backlog(None, None, unknown)
     starts = [start for start, _ in both if start is not None]
     return Backlog(sum(starts) if len(starts) == len(both) else None, sum(end for _, end in both if end), unknown)
 
 
-#: By hand, from the lines of the recording: the sums of the queues' first and last readings.
+#: By hand, from the lines of the recording: the sums of the queues' first and last samples.
 #:
-#: - `mixed-service`: nobody owned broker-b:3 and 4 of `audit-log` from the first reading on, at 02:02:28, when the
+#: - `mixed-service`: nobody owned broker-b:3 and 4 of `audit-log` from the first sample on, at 02:02:28, when the
 #:   group had never committed there (42 and 38 messages): how many of them waited, nobody knows. When broker-b came
-#:   back from being killed, somebody had them for a moment and consumed 96 of each, which readings show from 02:24:06
+#:   back from being killed, somebody had them for a moment and consumed 96 of each, which samples show from 02:24:06
 #:   on: 1439 and 1281 are left at 02:26:26, and 1 in each of broker-a:0, 3 and 4 and broker-b:2. All that is known of
-#:   the first readings are 2 in broker-a:0 and 1 in broker-b:2.
+#:   the first samples are 2 in broker-a:0 and 1 in broker-b:2.
 #: - `config-service`: nobody ever owns queue 3 of `config-feed` or commits there; 1 waited in queue 2, then 0.
 #: - `batch-export`: 1 in each of broker-a:0-5 and broker-b:6-7 of `orders`; in the end 1 in each of broker-b:0-7.
 #:   Nothing had come into broker-b:8-9 when they were made.
@@ -203,7 +203,7 @@ def _fleet_cells(page: str, *labels: str) -> Iterator[tuple[str, tuple[str, ...]
 
 
 def _by_sql(recording: AuditedRecording) -> Iterator[tuple[str, Backlog]]:
-    """From `queue_progress` alone: each queue's first and last interval with a reading."""
+    """From `queue_progress` alone: each queue's first and last interval with a sample."""
     database = duckdb.connect()
     database.register("queue_progress", arrow_table(QUEUE_PROGRESS, recording.published[QUEUE_PROGRESS]))
     rows = database.sql("""

@@ -40,13 +40,13 @@ def history() -> dict[Table, list[dict[str, Any]]]:
     times, twins = range(0, 1200, 20), range(500, 800)
     members = {second: ("a", "a", "b") if second in twins else ("a", "b", "c") for second in times}
 
-    def reading(second: int, queue: int) -> tuple[int, int, int]:
+    def sample(second: int, queue: int) -> tuple[int, int, int]:
         return 100 + second, 100 + (500 if queue == 2 and second in twins else second), 1
 
     return {
         MEMBERSHIP_SNAPSHOTS: [membership(second, *members[second]) for second in times],
         ROUTE_SNAPSHOTS: [route(second, 4) for second in times],
-        OFFSET_SNAPSHOTS: [offsets(second, *(reading(second, queue) for queue in range(4))) for second in times],
+        OFFSET_SNAPSHOTS: [offsets(second, *(sample(second, queue) for queue in range(4))) for second in times],
     }
 
 

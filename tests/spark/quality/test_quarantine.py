@@ -59,7 +59,7 @@ def quarantine(spark: SparkSession, warehouse: Warehouse) -> list[dict[str, Any]
 
 
 def broken(seconds: float, **changes: Any) -> dict[str, Any]:
-    """A reading with something wrong."""
+    """A sample with something wrong."""
     row = offsets(seconds, GOOD)
     return row | {"offsets": [row["offsets"][0] | changes]}
 

@@ -56,7 +56,7 @@ def test_a_run_is_few_actions_and_stages(audited: Audited) -> None:
     assert audited.cost.stages <= 26
 
 
-def test_a_source_is_read_once_for_its_states_and_once_for_its_readings(audited: Audited) -> None:
+def test_a_source_is_read_once_for_its_states_and_once_for_its_samples(audited: Audited) -> None:
     scans = {table.name: audited.cost.scans.get(table.name, 0) for table in SOURCES}
     twice = ("topic_snapshots", "offset_snapshots", "client_snapshots")
     assert scans == dict.fromkeys(("membership_snapshots", "route_snapshots"), 1) | dict.fromkeys(twice, 2)

@@ -69,7 +69,7 @@ def test_histories_hold_what_the_clients_reported(without_spark: Histories) -> N
     every = [
         (client.series.states[code], statuses)
         for client in clients
-        for code, statuses in zip(client.series.codes, client.readings.statuses, strict=True)
+        for code, statuses in zip(client.series.codes, client.samples.statuses, strict=True)
     ]
     answered = [(state, statuses) for state, statuses in every if state.answered]
     assert (len(every), len(answered)) == (5915, 5904)

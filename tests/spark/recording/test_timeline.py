@@ -92,7 +92,7 @@ EXPECTED += "".join(
     f"{group} | | UNOBSERVED | INFO | NO_SNAPSHOTS | {group} | {END - 1} | {HOUR_END}\n" for group in EVERYBODY.split()
 )
 #: Scripted, and rightly without a finding of their own: the twins of payment-service and tick-service start from one
-#: committed offset and come on at one pace, so no reading of their offsets is below the one before. The slow member of
+#: committed offset and come on at one pace, so no sample of their offsets is below the one before. The slow member of
 #: legacy-import catches up a little now and then, for the first time at 472 s (a:1, 355 → 350) and 482 s (a:0, 381 →
 #: 376): until then its lag never decreased.
 

@@ -25,8 +25,8 @@ from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from tests.support.made_groups.kinds import HEALTHY, Kind
 from tests.support.made_groups.lives import Time
 from tests.support.made_groups.planted import PLANTED
-from tests.support.made_groups.readings import START
 from tests.support.made_groups.recorder import recorded
+from tests.support.made_groups.samples import START
 
 CADENCES = (10, 20, 60)
 #: Cadences within which a fault's begin and end are to be found.

@@ -12,7 +12,7 @@ from spark_jobs.domain.model.message_queue import PERM_WRITE, RouteEntry
 from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP
 from tests.support.made_groups.kinds import Kind
 from tests.support.made_groups.lives import ALWAYS, ON_TWO_BROKERS, Course, Life, Standing, Time, routes_of
-from tests.support.made_groups.readings import REWOUND
+from tests.support.made_groups.samples import REWOUND
 
 #: Before the first hour, and after the last.
 _EVER = Time(ALWAYS, -ALWAYS)

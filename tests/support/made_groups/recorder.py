@@ -12,15 +12,15 @@ import numpy as np
 
 from spark_jobs.domain.model.history import (
     ClientHistory,
-    ClientReadings,
+    ClientSamples,
     ClientState,
     Connection,
     ConsumeStatus,
     GroupHistory,
     Membership,
-    OffsetReadings,
+    OffsetSamples,
     OwnedQueue,
-    TopicReadings,
+    TopicSamples,
 )
 from spark_jobs.domain.model.message_queue import PERM_READ, MessageQueue, RouteEntry, sort_client_ids, sort_queues
 from spark_jobs.domain.model.series import Series, Sightings
@@ -29,7 +29,7 @@ from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP
 from spark_jobs.domain.rocketmq.strategies import STRATEGY_OF_CLASS, Strategy
 from tests.support.kernel import series_of
 from tests.support.made_groups.lives import ALWAYS, Life, Time, at, changed
-from tests.support.made_groups.readings import FIRST, REDELIVERED, micros, offset_readings, places, topic_readings
+from tests.support.made_groups.samples import FIRST, REDELIVERED, micros, offset_samples, places, topic_samples
 from tests.support.oracle.client import allocate
 
 CLASS_OF_STRATEGY = {name: class_name for class_name, name in STRATEGY_OF_CLASS.items()}
@@ -148,7 +148,7 @@ class _Recorder:
             seconds = [one for one in self._seconds() if client_id in at(life.members, one)]
             states = [self._state(client_id, second) for second in seconds]
             series = series_of([(micros(one), state) for one, state in zip(seconds, states, strict=True)])
-            yield client_id, ClientHistory(series, self._readings(client_id, seconds, states))
+            yield client_id, ClientHistory(series, self._samples(client_id, seconds, states))
 
     def _state(self, client_id: str, second: float) -> ClientState:
         life = self._life
@@ -185,7 +185,7 @@ class _Recorder:
             found += self._dealt[key]
         return tuple(OwnedQueue(*one, locked=life.orderly or None, dropped=False) for one in sort_queues(found))
 
-    def _readings(self, client_id: str, seconds: Sequence[float], states: Sequence[ClientState]) -> ClientReadings:
+    def _samples(self, client_id: str, seconds: Sequence[float], states: Sequence[ClientState]) -> ClientSamples:
         counts = [len(state.owned or ()) for state in states]
         total, pulls_by_hand = sum(counts), self._life.consume_type == "CONSUME_ACTIVELY"
         asked = np.repeat(np.array([micros(one) // MILLISECOND for one in seconds], dtype=np.int64), counts)
@@ -199,7 +199,7 @@ class _Recorder:
         pulled = asked - idle
         if self._life.no_pull is not None:
             pulled = np.where(np.repeat(hung, counts), micros(self._life.no_pull.start) // MILLISECOND, pulled)
-        return ClientReadings(
+        return ClientSamples(
             np.cumsum([0, *counts]),
             cached,
             np.zeros(total, np.int64),
@@ -228,15 +228,15 @@ class _Recorder:
         start, end = self._life.slowed or Time(0, 0)
         return self._life.rate * (end - start) / 2 / 60 if 0 <= second - end < 180 else 0.0
 
-    def offsets(self) -> Iterator[tuple[str, OffsetReadings]]:
+    def offsets(self) -> Iterator[tuple[str, OffsetSamples]]:
         for topic in [*self._life.routes, *([REDELIVERED] if self._life.redelivers else [])]:
             if self._life.model != "BROADCASTING":
                 seconds = self._begun(self._seconds())
-                yield topic, offset_readings(self._life, topic, seconds, self._base, self._numbers)
+                yield topic, offset_samples(self._life, topic, seconds, self._base, self._numbers)
 
-    def topics(self) -> Iterator[tuple[str, TopicReadings]]:
+    def topics(self) -> Iterator[tuple[str, TopicSamples]]:
         for topic in self._life.routes:
-            yield topic, topic_readings(self._life, topic, self._seconds(), self._base)
+            yield topic, topic_samples(self._life, topic, self._seconds(), self._base)
 
     def proxies(self) -> dict[str, Series[Membership]]:
         listed = Membership((Connection("proxy@DEFAULT"),), frozenset({"heartbeats"}), frozenset(), "BROADCASTING")

@@ -6,5 +6,5 @@ strategies with their settings, and the names of the causes. It imports none of 
 
 `snapshots` is what a recorder saw; `timeline` (with `views` and `members`) the rebalance intervals; `ownership` who
 owns each queue; `moves` why an interval began and what that moved; `progress` (with `verdicts`) what the offset
-readings say; `status` the sums of a group. Times are microseconds since 1970, None is unknown.
+samples say; `status` the sums of a group. Times are microseconds since 1970, None is unknown.
 """

@@ -1,4 +1,4 @@
-"""In which queues messages piled up in one step, by every pair of a queue's readings."""
+"""In which queues messages piled up in one step, by every pair of a queue's samples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tests.support.oracle.moves import Place
-from tests.support.oracle.progress import QueueReading, queue_readings
+from tests.support.oracle.progress import QueueSample, queue_samples
 from tests.support.oracle.snapshots import OffsetSnapshot, StepWindow
 from tests.support.oracle.status import QueueRow, rows_by_queue
 
@@ -22,7 +22,7 @@ class PiledUp(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The backlog at one reading; `without_rewinds`: less what offsets that went back have added; `moved`: the offset
+    """The backlog at one sample; `without_rewinds`: less what offsets that went back have added; `moved`: the offset
     is another one than before.
     """
 
@@ -44,7 +44,7 @@ def piled_up(
     """
     found = {}
     for (topic, place), of_queue in rows_by_queue(rows):
-        looks = list(_looks(queue_readings(offsets.get(topic, ()), window, place), window))
+        looks = list(_looks(queue_samples(offsets.get(topic, ()), window, place), window))
         enough = max(allowed_lag, _per_minute(of_queue))
         if _most(of_queue) > enough and (pile := _of_queue(looks, of_queue, enough, stalled_after)):
             found[topic, place] = pile
@@ -52,7 +52,7 @@ def piled_up(
 
 
 def unknown_queues(rows: Iterable[QueueRow]) -> list[tuple[str, Place]]:
-    """Queues whose last reading tells no lag, or that have none; those of retry topics only if messages came."""
+    """Queues whose last sample tells no lag, or that have none; those of retry topics only if messages came."""
     return [
         queue
         for queue, of_queue in rows_by_queue(rows)
@@ -112,27 +112,25 @@ def _last_before(of_queue: Sequence[QueueRow], end: int) -> int:
     return ([row.start for row in of_queue if row.start < end] or [of_queue[0].start])[-1]
 
 
-def _looks(readings: Sequence[QueueReading], window: StepWindow) -> Iterator[Look]:
+def _looks(samples: Sequence[QueueSample], window: StepWindow) -> Iterator[Look]:
     """From the last one before the step on that still holds. Where nothing was committed in the step, all waits."""
-    committed = any(
-        reading.lag is not None and reading.end_offset for reading in readings if reading.at >= window.start
-    )
-    known = [reading for reading in readings if (reading.lag if committed else reading.end_offset) is not None]
-    before = [reading for reading in known if window.start - window.max_gap <= reading.at < window.start][-1:]
-    known = [*before, *(reading for reading in known if reading.at >= window.start)]
+    committed = any(sample.lag is not None and sample.end_offset for sample in samples if sample.at >= window.start)
+    known = [sample for sample in samples if (sample.lag if committed else sample.end_offset) is not None]
+    before = [sample for sample in known if window.start - window.max_gap <= sample.at < window.start][-1:]
+    known = [*before, *(sample for sample in known if sample.at >= window.start)]
     came, back, ends = 0, 0, list[int]()
-    every_end = [reading.end_offset or 0 for reading in known]
-    for last, reading in zip([None, *known], known, strict=False):
-        ends.append(reading.end_offset or 0)
-        if last is not None and last.end_offset is not None and reading.end_offset is not None:
-            came += max(reading.end_offset - last.end_offset, 0)
-        if last is not None and last.consumed_to is not None and reading.consumed_to is not None:
-            back += max(last.consumed_to - reading.consumed_to, 0)
-        waits = reading.lag if committed else came
+    every_end = [sample.end_offset or 0 for sample in known]
+    for last, sample in zip([None, *known], known, strict=False):
+        ends.append(sample.end_offset or 0)
+        if last is not None and last.end_offset is not None and sample.end_offset is not None:
+            came += max(sample.end_offset - last.end_offset, 0)
+        if last is not None and last.consumed_to is not None and sample.consumed_to is not None:
+            back += max(last.consumed_to - sample.consumed_to, 0)
+        waits = sample.lag if committed else came
         assert waits is not None
-        moved = committed and last is not None and reading.consumed_to != last.consumed_to
+        moved = committed and last is not None and sample.consumed_to != last.consumed_to
         without_rewinds = waits - back + _missing(every_end, len(ends) - 1) if committed else came
-        yield Look(reading.at, waits, without_rewinds, moved)
+        yield Look(sample.at, waits, without_rewinds, moved)
 
 
 def _missing(ends: Sequence[int], number: int) -> int:

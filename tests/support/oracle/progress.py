@@ -9,10 +9,10 @@ from typing import NamedTuple
 from spark_jobs.domain.model.statuses import Status
 from tests.support.oracle.snapshots import OffsetSnapshot, StepWindow
 from tests.support.oracle.timeline import RebalanceInterval
-from tests.support.oracle.verdicts import Limits, Reading, moved_at, spans
+from tests.support.oracle.verdicts import Limits, Sample, moved_at, spans
 
 
-class QueueReading(NamedTuple):
+class QueueSample(NamedTuple):
     """One look at a queue: microseconds, next offset to write, to consume, store time (ms) of the last consumed one."""
 
     at: int
@@ -44,35 +44,35 @@ class QueueReading(NamedTuple):
 
 
 class Log:
-    """A queue's readings in a step, when its end offset fell although its messages are the same ones, and which of its
-    readings are `beyond` the end of other messages, or show the offset of one that is (`former`).
+    """A queue's samples in a step, when its end offset fell although its messages are the same ones, and which of its
+    samples are `beyond` the end of other messages, or show the offset of one that is (`former`).
     """
 
-    def __init__(self, readings: Sequence[QueueReading]) -> None:
+    def __init__(self, samples: Sequence[QueueSample]) -> None:
         self.same_after_fall: set[int] = set()
         self._away: list[tuple[int, int, int]] = []
-        for number, (before, after) in enumerate(pairwise(readings), 1):
+        for number, (before, after) in enumerate(pairwise(samples), 1):
             if before.end_offset is None or after.end_offset is None or after.end_offset >= before.end_offset:
                 continue
-            back_at = _jumped_back(readings[number - 1 :], before.end_offset, before.end_offset - after.end_offset)
-            is_old = _shows_old_message(readings[number:], before)
+            back_at = _jumped_back(samples[number - 1 :], before.end_offset, before.end_offset - after.end_offset)
+            is_old = _shows_old_message(samples[number:], before)
             if is_old or (is_old is None and back_at is not None):
                 self.same_after_fall.add(after.at)
                 if back_at is not None:
                     self._away.append((after.at, back_at, before.end_offset))
         self.beyond = {
-            reading.at
-            for reading in readings
-            if reading.is_beyond_end and not any(at <= reading.at for at in self.same_after_fall)
+            sample.at
+            for sample in samples
+            if sample.is_beyond_end and not any(at <= sample.at for at in self.same_after_fall)
         }
         self.former = {
-            reading.at
-            for number, reading in enumerate(readings)
-            for other in takewhile(_is_at(reading), reversed(readings[: number + 1]))
+            sample.at
+            for number, sample in enumerate(samples)
+            for other in takewhile(_is_at(sample), reversed(samples[: number + 1]))
             if other.at in self.beyond
         }
 
-    def produced(self, before: QueueReading, after: QueueReading) -> int | None:
+    def produced(self, before: QueueSample, after: QueueSample) -> int | None:
         """The messages that came; of the way back up only what is above the highest end offset before."""
         away = [(until, high) for since, until, high in self._away if since <= after.at <= until]
         if not away:
@@ -82,27 +82,27 @@ class Log:
         return after.end_offset - max(high for _, high in away)
 
 
-def _is_at(reading: QueueReading) -> Callable[[QueueReading], bool]:
-    return lambda other: other.consumed_to == reading.consumed_to
+def _is_at(sample: QueueSample) -> Callable[[QueueSample], bool]:
+    return lambda other: other.consumed_to == sample.consumed_to
 
 
-def _jumped_back(readings: Sequence[QueueReading], high: int, fall: int) -> int | None:
-    """When the end offset is again where it was at the first reading, if it came there by a jump."""
-    for before, after in pairwise(readings):
+def _jumped_back(samples: Sequence[QueueSample], high: int, fall: int) -> int | None:
+    """When the end offset is again where it was at the first sample, if it came there by a jump."""
+    for before, after in pairwise(samples):
         if after.end_offset is not None and after.end_offset >= high:
             is_jump = before.end_offset is not None and 2 * (after.end_offset - before.end_offset) >= fall
             return after.at if is_jump else None
     return None
 
 
-def _shows_old_message(readings: Sequence[QueueReading], before: QueueReading) -> bool | None:
+def _shows_old_message(samples: Sequence[QueueSample], before: QueueSample) -> bool | None:
     """Return whether the first offset behind the one before the fall is of a message a minute older; None: no such
     offset.
     """
-    for reading in readings:
-        known = reading.consumed_to and (reading.last_timestamp or 0) > 0 and before.consumed_to is not None
-        if known and (reading.consumed_to or 0) < (before.consumed_to or 0) and (reading.consumed_to or 0) > 0:
-            return (reading.last_timestamp or 0) * 1000 < before.at - 60_000_000
+    for sample in samples:
+        known = sample.consumed_to and (sample.last_timestamp or 0) > 0 and before.consumed_to is not None
+        if known and (sample.consumed_to or 0) < (before.consumed_to or 0) and (sample.consumed_to or 0) > 0:
+            return (sample.last_timestamp or 0) * 1000 < before.at - 60_000_000
     return None
 
 
@@ -130,29 +130,29 @@ class Progress(NamedTuple):
 
 
 def progress(
-    readings: Sequence[QueueReading],
-    before: QueueReading | None,
-    whole: Sequence[QueueReading],
+    samples: Sequence[QueueSample],
+    before: QueueSample | None,
+    whole: Sequence[QueueSample],
     start: int,
     limits: Limits,
     log: Log,
 ) -> Progress:
-    """What the readings of one interval say, in the order of time, from `start` on.
+    """What the samples of one interval say, in the order of time, from `start` on.
 
-    `before`: the queue's last reading before them. What came in and went out between two readings belongs to the later
-    one; what moved is told from the interval's own readings, verdicts from those of the `whole` interval, before the
+    `before`: the queue's last sample before them. What came in and went out between two samples belongs to the later
+    one; what moved is told from the interval's own samples, verdicts from those of the `whole` interval, before the
     step, too.
     """
-    first, last = (readings[0], readings[-1]) if readings else (None, None)
-    own = [Reading(reading.at, reading.consumed_to, reading.lag) for reading in readings]
-    pairs = list(pairwise([*([before] if before else []), *readings]))
+    first, last = (samples[0], samples[-1]) if samples else (None, None)
+    own = [Sample(sample.at, sample.consumed_to, sample.lag) for sample in samples]
+    pairs = list(pairwise([*([before] if before else []), *samples]))
     forward = [messages for pair in pairs if (messages := _forward(*pair, log)) is not None]
     back = [(messages, pair[1].at) for pair in pairs if (messages := _back(*pair, log)) is not None]
     greatest = max(back, default=(None, None))
-    windows = spans([Reading(reading.at, reading.consumed_to, reading.lag) for reading in whole], start, limits)
-    lags = [(reading.at, reading.lag) for reading in readings if reading.lag is not None]
+    windows = spans([Sample(sample.at, sample.consumed_to, sample.lag) for sample in whole], start, limits)
+    lags = [(sample.at, sample.lag) for sample in samples if sample.lag is not None]
     return Progress(
-        readings=len(readings),
+        readings=len(samples),
         last_reading_at=last.at if last and last.consumed_to is not None else None,
         consumer_offset=last.consumed_to if last else None,
         produced=known_sum(log.produced(*pair) for pair in pairs),
@@ -179,14 +179,14 @@ def known_sum(messages: Iterable[int | None]) -> int | None:
     return sum(found) if found else None
 
 
-def _produced(before: QueueReading, after: QueueReading) -> int | None:
+def _produced(before: QueueSample, after: QueueSample) -> int | None:
     """What came in; None where the broker's offset shrank: the topic was made anew, and no offset can be compared."""
     if before.end_offset is None or after.end_offset is None or after.end_offset < before.end_offset:
         return None
     return after.end_offset - before.end_offset
 
 
-def _growth(before: QueueReading, after: QueueReading, log: Log) -> int | None:
+def _growth(before: QueueSample, after: QueueSample, log: Log) -> int | None:
     """Of the consumer offset; behind a known one, 0 without a timestamp is the beginning."""
     if before.consumed_to is None or after.consumer_offset is None:
         return None
@@ -196,21 +196,21 @@ def _growth(before: QueueReading, after: QueueReading, log: Log) -> int | None:
     return after.consumer_offset - before.consumed_to
 
 
-def _forward(before: QueueReading, after: QueueReading, log: Log) -> int | None:
+def _forward(before: QueueSample, after: QueueSample, log: Log) -> int | None:
     """By how much the consumer offset went forward, or stood; None: back, or unknown."""
     growth = _growth(before, after, log)
     is_known = growth is not None and after.consumed_to is not None and before.at not in log.beyond
     return growth if is_known and (growth or 0) >= 0 else None
 
 
-def _back(before: QueueReading, after: QueueReading, log: Log) -> int | None:
+def _back(before: QueueSample, after: QueueSample, log: Log) -> int | None:
     """By how much the consumer offset went back."""
     growth = _growth(before, after, log)
     return -growth if growth is not None and growth < 0 and before.at not in log.former else None
 
 
-def _age(last: QueueReading) -> int | None:
-    """From the storing of the last consumed message to the reading, where a lag is left."""
+def _age(last: QueueSample) -> int | None:
+    """From the storing of the last consumed message to the sample, where a lag is left."""
     age = last.at // 1000 - (last.last_timestamp or 0)
     return age if last.lag and last.last_timestamp and age >= 0 else None
 
@@ -226,12 +226,10 @@ def one_at_a_time(clipped: Sequence[RebalanceInterval]) -> list[tuple[RebalanceI
     return [(interval, min(interval.end, until)) for interval, until in zip(firsts, [*ends, *last], strict=True)]
 
 
-def queue_readings(
-    snapshots: Iterable[OffsetSnapshot], window: StepWindow, place: tuple[str, int]
-) -> list[QueueReading]:
+def queue_samples(snapshots: Iterable[OffsetSnapshot], window: StepWindow, place: tuple[str, int]) -> list[QueueSample]:
     """In the order of time: those of the step, and of the replayed time before."""
     return [
-        QueueReading(snapshot.captured_at, *entry[2:])
+        QueueSample(snapshot.captured_at, *entry[2:])
         for snapshot in sorted(snapshots)
         if window.replayed_from <= snapshot.captured_at < window.end
         for entry in snapshot.offsets
@@ -240,15 +238,15 @@ def queue_readings(
 
 
 def of_interval(
-    readings: Sequence[QueueReading], window: StepWindow, began: int, start: int, end: int, allowed_lag: int
+    samples: Sequence[QueueSample], window: StepWindow, began: int, start: int, end: int, allowed_lag: int
 ) -> Progress:
-    """What a queue's readings say of the interval `[began, end)`, from `start` on.
+    """What a queue's samples say of the interval `[began, end)`, from `start` on.
 
     Of what came before the step, one gap counts for what went in and out.
     """
-    inside = [reading for reading in readings if start <= reading.at < end]
-    before = [reading for reading in readings if window.start - window.max_gap <= reading.at < start]
-    whole = [reading for reading in readings if began <= reading.at < end]
-    limits = Limits(allowed_lag, window.verdict_window, window.verdict_readings, window.max_gap)
-    seen = [reading for reading in readings if window.start - window.max_gap <= reading.at < window.end]
+    inside = [sample for sample in samples if start <= sample.at < end]
+    before = [sample for sample in samples if window.start - window.max_gap <= sample.at < start]
+    whole = [sample for sample in samples if began <= sample.at < end]
+    limits = Limits(allowed_lag, window.verdict_window, window.verdict_samples, window.max_gap)
+    seen = [sample for sample in samples if window.start - window.max_gap <= sample.at < window.end]
     return progress(inside, before[-1] if before else None, whole, start, limits, Log(seen))

@@ -103,7 +103,7 @@ class StepWindow:
     max_gap: int
     persistent_after: int
     verdict_window: int
-    verdict_readings: int
+    verdict_samples: int
     stalled_after: int = 120_000_000
 
     @property
@@ -111,8 +111,8 @@ class StepWindow:
         """The time before the step that tells whether a duplicate is persistent is replayed, too, and so is that which
         a verdict at the step's beginning looks at.
         """
-        readings = (self.verdict_readings - 1) * self.cadence
-        return self.start - max(self.persistent_after, self.verdict_window, readings) - self.max_gap
+        samples = (self.verdict_samples - 1) * self.cadence
+        return self.start - max(self.persistent_after, self.verdict_window, samples) - self.max_gap
 
     @property
     def read_from(self) -> int:

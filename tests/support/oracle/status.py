@@ -142,13 +142,13 @@ def rows_by_queue(rows: Iterable[QueueRow]) -> list[tuple[tuple[str, Place], lis
 
 
 def _start_and_end(of_queue: Sequence[QueueRow]) -> tuple[int | None, int | None]:
-    """The lag of one queue at its first reading of the step, and at its last; None: that does not tell."""
+    """The lag of one queue at its first sample of the step, and at its last; None: that does not tell."""
     read = [row.measured for row in of_queue if row.measured.readings]
     return (read[0].lag_first, read[-1].lag_last) if read else (None, None)
 
 
 def _is_empty(of_queue: Sequence[QueueRow]) -> bool:
-    """Whether nothing ever came into the queue, as its last reading says."""
+    """Whether nothing ever came into the queue, as its last sample says."""
     read = [row.measured for row in of_queue if row.measured.readings]
     return bool(read) and (read[-1].consumer_offset, read[-1].lag_last) == (0, 0)
 
@@ -207,7 +207,7 @@ def _parts(row: QueueRow, growth: int, rate_before: float | None) -> dict[int, i
 
 
 def _rate_before(snapshots: Iterable[OffsetSnapshot], window: StepWindow, place: Place) -> float | None:
-    """Messages a second that came in during the look-back; None where its first and last reading do not tell."""
+    """Messages a second that came in during the look-back; None where its first and last sample do not tell."""
     found = [
         (snapshot.captured_at, entry.end_offset)
         for snapshot in sorted(snapshots)

@@ -13,7 +13,7 @@ Time = tuple[int, int]
 
 
 class _Pair(NamedTuple):
-    """Two successive readings of a topic, in the order of the later one; of equal ones what stands comes first."""
+    """Two successive samples of a topic, in the order of the later one; of equal ones what stands comes first."""
 
     end: int
     advanced: bool

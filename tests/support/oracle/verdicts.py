@@ -1,4 +1,4 @@
-"""Is a queue moving? The rules of LinkedIn's Burrow over a window of one queue's readings, first match wins; every
+"""Is a queue moving? The rules of LinkedIn's Burrow over a window of one queue's samples, first match wins; every
 window of an interval is cut out and looked at by itself.
 """
 
@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 
-class Reading(NamedTuple):
+class Sample(NamedTuple):
     """One look at a queue: microseconds, next offset to consume, messages left (None: unknown)."""
 
     at: int
@@ -19,7 +19,7 @@ class Reading(NamedTuple):
 
 
 class ObservedNeighbor(NamedTuple):
-    """A reading of which everything is known."""
+    """A sample of which everything is known."""
 
     at: int
     consumed_to: int
@@ -27,16 +27,16 @@ class ObservedNeighbor(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Messages that may be left; microseconds and readings of a window; microseconds that a reading holds."""
+    """Messages that may be left; microseconds and samples of a window; microseconds that a sample holds."""
 
     allowed_lag: int
     window: int
-    window_readings: int
+    window_samples: int
     max_gap: int
 
 
 class Evaluated(NamedTuple):
-    """What is said at a reading, and since when."""
+    """What is said at a sample, and since when."""
 
     at: int
     verdict: str
@@ -45,8 +45,8 @@ class Evaluated(NamedTuple):
 
 @dataclass(frozen=True)
 class Spans:
-    """What an interval's windows say of a queue. `stuck`: from the reading at which something began that keeps the
-    queue from getting on, to the last reading that still says so.
+    """What an interval's windows say of a queue. `stuck`: from the sample at which something began that keeps the
+    queue from getting on, to the last sample that still says so.
     """
 
     worst: str | None
@@ -62,18 +62,18 @@ class Spans:
         return sum(after - before for before, after in pairwise(moments) if self.cover(after))
 
 
-def spans(readings: Sequence[Reading], start: int, limits: Limits) -> Spans:
-    """`readings`: of the whole interval, in the order of time; those from `start` on are evaluated."""
-    evaluated = list(_evaluated(list(_runs(readings, limits.max_gap)), start, limits))
+def spans(samples: Sequence[Sample], start: int, limits: Limits) -> Spans:
+    """`samples`: of the whole interval, in the order of time; those from `start` on are evaluated."""
+    evaluated = list(_evaluated(list(_runs(samples, limits.max_gap)), start, limits))
     verdicts = {one.verdict for one in evaluated}
     worst = next((verdict for verdict in ("STOP", "REWIND", "STALL", "WARN", "OK") if verdict in verdicts), None)
     return Spans(worst, tuple((one.since, one.at) for one in evaluated if one.verdict in ("STOP", "STALL", "WARN")))
 
 
-def _runs(readings: Sequence[Reading], max_gap: int) -> Iterator[list[ObservedNeighbor]]:
-    """The known readings, parted where there is a gap between two."""
+def _runs(samples: Sequence[Sample], max_gap: int) -> Iterator[list[ObservedNeighbor]]:
+    """The known samples, parted where there is a gap between two."""
     run: list[ObservedNeighbor] = []
-    for at, consumed_to, lag in readings:
+    for at, consumed_to, lag in samples:
         if consumed_to is None or lag is None:
             continue
         if run and at - run[-1].at > max_gap:
@@ -85,7 +85,7 @@ def _runs(readings: Sequence[Reading], max_gap: int) -> Iterator[list[ObservedNe
 
 
 def _evaluated(runs: Sequence[Sequence[ObservedNeighbor]], start: int, limits: Limits) -> list[Evaluated]:
-    """At every reading that has a whole window; if none has, at the last with all that there is."""
+    """At every sample that has a whole window; if none has, at the last with all that there is."""
     found = []
     for run in runs:
         for end, last in enumerate(run, start=1):
@@ -102,25 +102,25 @@ def _begin(run: Sequence[ObservedNeighbor], limits: Limits) -> int | None:
     whole = [
         begin
         for begin in range(len(run))
-        if run[-1].at - run[begin].at >= limits.window and len(run) - begin >= limits.window_readings
+        if run[-1].at - run[begin].at >= limits.window and len(run) - begin >= limits.window_samples
     ]
     return max(whole, default=None)
 
 
 def _evaluate(run: Sequence[ObservedNeighbor], window: Sequence[ObservedNeighbor], allowed_lag: int) -> Evaluated:
-    """`run`: the window, and what came before it without a gap. Since when: the last reading that showed otherwise."""
+    """`run`: the window, and what came before it without a gap. Since when: the last sample that showed otherwise."""
     verdict = _verdict(run, window, allowed_lag)
     others = {
-        "STOP": [*_moves(run), *(reading.at for reading in run if reading.lag == 0)],
-        "STALL": [reading.at for reading in run if reading.lag <= allowed_lag],
-        "WARN": [*_falls(run), *(reading.at for reading in run if reading.lag <= allowed_lag)],
+        "STOP": [*_moves(run), *(sample.at for sample in run if sample.lag == 0)],
+        "STALL": [sample.at for sample in run if sample.lag <= allowed_lag],
+        "WARN": [*_falls(run), *(sample.at for sample in run if sample.lag <= allowed_lag)],
     }
     return Evaluated(window[-1].at, verdict, max([run[0].at, *others.get(verdict, [])]))
 
 
 def _verdict(run: Sequence[ObservedNeighbor], window: Sequence[ObservedNeighbor], allowed_lag: int) -> str:
     last, moves = window[-1], _moves(run)
-    lags, offsets = [reading.lag for reading in window], [reading.consumed_to for reading in window]
+    lags, offsets = [sample.lag for sample in window], [sample.consumed_to for sample in window]
     if last.lag <= allowed_lag:
         return "OK"
     if moves and min(lags) > 0 and last.at - moves[-1] > moves[-1] - window[0].at:
@@ -134,20 +134,20 @@ def _verdict(run: Sequence[ObservedNeighbor], window: Sequence[ObservedNeighbor]
     return "OK" if _falls(window) else "WARN"
 
 
-def _moves(readings: Sequence[ObservedNeighbor]) -> list[int]:
-    """When the consumer offset was another than at the reading before."""
-    return [after.at for before, after in pairwise(readings) if after.consumed_to != before.consumed_to]
+def _moves(samples: Sequence[ObservedNeighbor]) -> list[int]:
+    """When the consumer offset was another than at the sample before."""
+    return [after.at for before, after in pairwise(samples) if after.consumed_to != before.consumed_to]
 
 
-def _falls(readings: Sequence[ObservedNeighbor]) -> list[int]:
-    """When less was left than at the reading before."""
-    return [after.at for before, after in pairwise(readings) if after.lag < before.lag]
+def _falls(samples: Sequence[ObservedNeighbor]) -> list[int]:
+    """When less was left than at the sample before."""
+    return [after.at for before, after in pairwise(samples) if after.lag < before.lag]
 
 
-def moved_at(readings: Sequence[Reading]) -> list[int]:
-    """When the consumer offset was another than at the reading before, both being known."""
+def moved_at(samples: Sequence[Sample]) -> list[int]:
+    """When the consumer offset was another than at the sample before, both being known."""
     return [
         after.at
-        for before, after in pairwise(readings)
+        for before, after in pairwise(samples)
         if None not in (before.consumed_to, after.consumed_to) and after.consumed_to != before.consumed_to
     ]

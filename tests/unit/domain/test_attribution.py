@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
-from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings
+from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.status.attribution import QueueGrowths, TopicGrowth, attribution, pace_before, topic_growth
 from spark_jobs.domain.status.backlog import queue_intervals
@@ -82,7 +82,7 @@ def test_the_parts_add_up_to_the_growth() -> None:
 PLACES = [("b", 0), ("b", 1)]
 
 
-def test_the_pace_before_is_that_of_the_first_and_last_reading_of_the_look_back() -> None:
+def test_the_pace_before_is_that_of_the_first_and_last_sample_of_the_look_back() -> None:
     # The look-back begins 480 s before the step: the 300 s of a verdict's window, and twice the longest gap.
     rows = {-481: ["0/0", "0/0"], -480: ["100/0", "7/0"], -90: ["0/0", "-"], -10: ["335/0", "-"], 0: ["999/0", "999/0"]}
     assert pace_before(offsets(PLACES, rows), WINDOW) == {("b", 0): 0.5}
@@ -98,17 +98,17 @@ def test_without_a_look_back_there_is_no_pace() -> None:
     assert pace_before(offsets(PLACES, {0: ["1/1", "1/1"], 30: ["2/1", "2/1"]}), WINDOW) == {}
 
 
-def _attributed(*rows: IntervalProgress, **read: OffsetReadings) -> list[TopicGrowth]:
+def _attributed(*rows: IntervalProgress, **read: OffsetSamples) -> list[TopicGrowth]:
     return attribution(queue_intervals(rows), read, WINDOW)
 
 
 OWNED = {("b", 0): (0,), ("b", 1): (1,)}
 
 
-def test_a_queue_grows_from_its_first_reading_and_then_from_interval_to_interval() -> None:
+def test_a_queue_grows_from_its_first_sample_and_then_from_interval_to_interval() -> None:
     first = measured(replayed(0, 60, OWNED), lag_first=[5, None], lag_last=[35, None])
     gap = measured(replayed(60, 90, OWNED), lag_first=[None, 4], lag_last=[None, 6])
-    # From 35 to 40, whatever its own first reading says.
+    # From 35 to 40, whatever its own first sample says.
     last = measured(replayed(90, 120, OWNED), lag_first=[38, 6], lag_last=[40, 5])
     # Each in the order of time, however they come.
     assert _attributed(last, first, gap) == [TopicGrowth("t", 35 + 1, 0, 0, 0, 0, 36)]

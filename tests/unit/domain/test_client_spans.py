@@ -11,7 +11,7 @@ from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import ClientReport, client_reports, client_spans, seen_twice, symptoms
 from spark_jobs.domain.model.clients import NO_SYMPTOMS, ReportedState, Symptoms, ThrottleCause, reported_state
-from spark_jobs.domain.model.history import ClientHistory, ClientReadings, ClientState, OwnedQueue
+from spark_jobs.domain.model.history import ClientHistory, ClientSamples, ClientState, OwnedQueue
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Series, Span
 from spark_jobs.domain.model.thresholds import Thresholds
@@ -256,6 +256,6 @@ def test_symptoms_are_per_queue_whatever_else_changes() -> None:
 
 def test_a_client_of_whom_nothing_was_recorded_says_nothing() -> None:
     nothing = np.empty(0, np.int64)
-    readings = ClientReadings(np.zeros(1, np.int64), nothing, nothing, nothing, nothing, nothing, nothing, nothing, [])
-    nobody = ClientHistory(Series(nothing, nothing, []), readings)
+    samples = ClientSamples(np.zeros(1, np.int64), nothing, nothing, nothing, nothing, nothing, nothing, nothing, [])
+    nobody = ClientHistory(Series(nothing, nothing, []), samples)
     assert client_reports(nobody, THRESHOLDS, 0).spans(SETTINGS.window(0), 1) == []

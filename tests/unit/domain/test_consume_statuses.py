@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.domain.kernel.client_spans import client_reports, seen_twice
-from spark_jobs.domain.kernel.consume_statuses import busy_threads, slowed_listeners, status_readings
+from spark_jobs.domain.kernel.consume_statuses import busy_threads, slowed_listeners, status_samples
 from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import to_micros
@@ -81,7 +81,7 @@ def test_threads_are_busy_by_the_time_of_their_messages(topics: str, threads: st
     each = [dict(zip(RATES, numbers(topic), strict=True)) for topic in topics.split(",")]
     told = [status(f"t{place}", **rates) for place, rates in enumerate(each)]
     client = client_history({"consume_status": told, "consume_threads": None if threads == "-" else int(threads)})
-    (busy,) = busy_threads(status_readings(client), 1).tolist()
+    (busy,) = busy_threads(status_samples(client), 1).tolist()
     assert ("-" if busy != busy else f"{busy:.6g}") == (expected if expected == "-" else f"{float(expected):.6g}")
     shown = client_reports(client, THRESHOLDS, 0).states[-1].symptoms.busy
     assert (shown is not None) is (enough == "yes")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from schemas import OFFSET_SNAPSHOTS
-from spark_jobs.domain.kernel.reading_pairs import reading_pairs
+from spark_jobs.domain.kernel.sample_pairs import sample_pairs
 from spark_jobs.domain.model.history import UNKNOWN
 from tests.support.kernel import group_histories
 from tests.support.snapshots import offsets
 from tests.support.times import DAY
 
 _NOW = int(DAY.timestamp() * 1000)
-#: By reading, every 20 s: end offset, consumer offset, seconds before or after the start at which its message was
-#: stored (-: never committed) | how far the offset went back at each reading | produced at each
+#: By sample, every 20 s: end offset, consumer offset, seconds before or after the start at which its message was
+#: stored (-: never committed) | how far the offset went back at each sample | produced at each
 _CASES = {
     "a slave": ("5000 5000 0, 2000 0 -, 2000 0 -, 5040 200 -900, 5060 900 -800", "- 5000 - - -", "- - - 40 20"),
     "a slave that nobody pulls from": ("5000 5000 0, 2000 0 -, 5040 0 -, 5060 0 -", "- 5000 - -", "- - 40 20"),
@@ -40,11 +40,11 @@ def _numbers(text: str) -> list[int]:
 def test_what_a_fall_means(case: str) -> None:
     told, back, produced = _CASES[case]
     rows = []
-    for number, reading in enumerate(told.split(",")):
-        end, consumed, stored = reading.split()
+    for number, sample in enumerate(told.split(",")):
+        end, consumed, stored = sample.split()
         stored_ms = 0 if stored == "-" else _NOW + int(stored) * 1000
         rows.append(offsets(20 * number, (int(end), int(consumed), stored_ms)))
     (history,) = group_histories({OFFSET_SNAPSHOTS: rows})
-    pairs = reading_pairs(history.offsets["t"], slice(0, len(rows)))
+    pairs = sample_pairs(history.offsets["t"], slice(0, len(rows)))
     assert pairs.back[:, 0].tolist() == _numbers(back)
     assert pairs.produced[:, 0].tolist() == _numbers(produced)

@@ -39,8 +39,8 @@ def gone(topic: str, other: str, *, answers: str = "", read: int | None = None, 
     brokers that answer about the group in the time from 100 to 200; `read`: when offsets of the topic are read.
     """
     memberships = {broker: [Span(START, micros(200), micros(195), _NOBODY)] for broker in answers}
-    readings = {"t": offsets([("a", 0)], {read: [(9, 9, 9, 5)]})} if read else {}
-    history = GroupHistory("c", "g", offsets=readings)
+    samples = {"t": offsets([("a", 0)], {read: [(9, 9, 9, 5)]})} if read else {}
+    history = GroupHistory("c", "g", offsets=samples)
     others = [span._replace(start=span.start - earlier * SECOND) for span in _spans(other)]
     times = gone_topics(history, {"t": _spans(topic), "other": others}, memberships, _WINDOW, SETTINGS).get("t", [])
     return [(second_of(start), second_of(end)) for start, end in times]

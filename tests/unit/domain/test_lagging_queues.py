@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
-from spark_jobs.domain.model.history import OffsetReadings
+from spark_jobs.domain.model.history import OffsetSamples
 from spark_jobs.domain.status.backlog import queue_intervals
 from spark_jobs.domain.status.lagging_queues import LaggingQueue, greatest_rise, highest_together, lagging_queues
 from tests.support.builders import replayed
@@ -24,7 +24,7 @@ QUEUE = ("b", 0)
 OWNED = {QUEUE: (0,)}
 
 
-def found_in(rows: Sequence[IntervalProgress], read: OffsetReadings) -> list[LaggingQueue]:
+def found_in(rows: Sequence[IntervalProgress], read: OffsetSamples) -> list[LaggingQueue]:
     return list(lagging_queues(queue_intervals(rows), {"t": read}, WINDOW, SETTINGS))
 
 
@@ -86,7 +86,7 @@ def test_how_many_piled_up_and_in_which_intervals(samples: str, cuts: str, colum
 
 def test_what_was_worked_off_before_the_end_counts() -> None:
     found = one_queue({20: "10/10", 100: "910/10", 200: "950/50", 300: "960/960"}, 100, 250, lag_max=900)
-    # The reading at 100 s is the first of the second interval: what came since 20 s belongs to it.
+    # The sample at 100 s is the first of the second interval: what came since 20 s belongs to it.
     assert grown(found) == [(100, 900)]
     (queue,) = found
     # 900 messages waited for 200 s: 180,000 message-seconds.
@@ -145,7 +145,7 @@ def test_a_queue_that_stood_counts_with_what_waited_although_its_backlog_only_fe
 
 
 def test_a_rise_that_came_while_the_queue_stood_has_that_pause() -> None:
-    """Readings of a steady backlog begin the rise long before the owner dies at 300 s."""
+    """Samples of a steady backlog begin the rise long before the owner dies at 300 s."""
     course = {second: f"{900 + 10 * second}/{895 + 10 * second - (second > 0)}" for second in range(0, 320, 20)}
     (queue,) = one_queue(course | {400: "4900/3894", 420: "5100/3894", 440: "5300/5290"}, lag_max=1206)
     (growth,) = queue.growths
@@ -207,6 +207,6 @@ def test_what_was_there_before_a_rise_is_not_of_it_and_a_rewind_makes_it_no_grea
     read = {0: "100/10", 50: "100/100", 100: "1000/100", 200: "1000/1000", 300: "1000/50", 350: "1000/1000"}
     (found,) = one_queue(read, lag_max=950)
     assert (found.messages, found.backlog.tolist()) == (900, [0, 0, 900, 0, 900, 0])
-    # A backlog that only stays has no rise: all of it counts, from the first reading on.
+    # A backlog that only stays has no rise: all of it counts, from the first sample on.
     (found,) = one_queue({0: "110/10", 100: "110/20", 200: "120/20"}, lag_max=100)
     assert (found.messages, found.backlog.tolist()) == (100, [100, 90, 100])

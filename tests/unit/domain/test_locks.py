@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs.domain.kernel.audited_step import Moves, RebalanceInterval
 from spark_jobs.domain.kernel.locks import with_locks
-from spark_jobs.domain.model.history import ClientHistory, ClientReadings, ClientState, OwnedQueue
+from spark_jobs.domain.model.history import ClientHistory, ClientSamples, ClientState, OwnedQueue
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.statuses import Trigger
 from tests.support.builders import allocation, interval, members
@@ -22,7 +22,7 @@ _BOTH = members("c1 c2")
 #: c1 has queues 0 and 1, c2 has 2 and 3.
 SHARED = interval(0, 120, _BOTH, allocation(_BOTH, "0 0 1 1"), seen_at=110)
 _NONE = np.empty(0, np.int64)
-NO_NUMBERS = ClientReadings(_NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, ())
+NO_NUMBERS = ClientSamples(_NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, ())
 
 
 def _client(reports: dict[int, str], *, orderly: bool = True) -> ClientHistory:

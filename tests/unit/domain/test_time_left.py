@@ -19,22 +19,22 @@ UNKNOWN = TimeLeft()
 A_DAY = 86_400
 
 
-def step(readings: dict[int, list[str]], begins: int = 0, topic: str = "t") -> AuditedStep:
+def step(samples: dict[int, list[str]], begins: int = 0, topic: str = "t") -> AuditedStep:
     """One interval with a column of offsets per queue, `next to write/next to consume`."""
-    queues: list[Place] = [("b", number) for number in range(len(next(iter(readings.values()))))]
+    queues: list[Place] = [("b", number) for number in range(len(next(iter(samples.values()))))]
     interval = replayed(begins, 3600, dict.fromkeys(queues, (0,)), topic=topic)
-    of_topic = offsets(queues, readings)
+    of_topic = offsets(queues, samples)
     of_interval = topic_progress([interval], of_topic, WINDOW, SETTINGS)
     return audited_step(interval, progress=of_interval, offsets={topic: of_topic})
 
 
-def caught_up_in(readings: dict[int, list[str]], begins: int = 0) -> tuple[bool | None, float | None]:
-    return time_left(step(readings, begins))[:2]
+def caught_up_in(samples: dict[int, list[str]], begins: int = 0) -> tuple[bool | None, float | None]:
+    return time_left(step(samples, begins))[:2]
 
 
-#: Readings of one queue by their seconds; whether it catches up, in how many seconds.
+#: Samples of one queue by their seconds; whether it catches up, in how many seconds.
 @pytest.mark.parametrize(
-    ("readings", "expected"),
+    ("samples", "expected"),
     [
         # 2 a second come in and 3 go out: 1,000 are left after 300 s.
         ({0: "2000/700", 300: "2600/1600"}, (True, 1000.0)),
@@ -55,15 +55,15 @@ def caught_up_in(readings: dict[int, list[str]], begins: int = 0) -> tuple[bool 
         # The last 300 s count: the 600 messages at 100 s were 300 at 400 s.
         ({0: "900/900", 100: "1500/900", 400: "1500/1200"}, (True, 300.0)),
         ({0: "900/900", 99: "1500/900", 400: "1500/1200"}, (None, None)),
-        # One reading tells no pace, and no lag that is known tells nothing.
+        # One sample tells no pace, and no lag that is known tells nothing.
         ({0: "1000/0"}, (None, None)),
         ({0: "32/0"}, (True, 0.0)),
         ({0: "1000/?", 300: "1000/?"}, (None, None)),
         ({0: "1000/?", 100: "1000/400", 200: "1000/600", 300: "1000/?"}, (True, 200.0)),
     ],
 )
-def test_a_queue_has_caught_up(readings: dict[int, str], expected: tuple[bool | None, float | None]) -> None:
-    assert caught_up_in({at: [text] for at, text in readings.items()}) == expected
+def test_a_queue_has_caught_up(samples: dict[int, str], expected: tuple[bool | None, float | None]) -> None:
+    assert caught_up_in({at: [text] for at, text in samples.items()}) == expected
 
 
 def test_a_group_has_caught_up_when_its_last_queue_has() -> None:
@@ -82,9 +82,9 @@ def test_a_group_has_caught_up_when_its_last_queue_has() -> None:
 
 def test_the_pace_is_that_of_the_last_interval() -> None:
     """Nobody consumed until 200 s, when it began; since then 2 a second."""
-    readings = {0: ["1000/0"], 200: ["1000/0"], 300: ["1000/200"]}
-    assert caught_up_in(readings) == (True, 1200.0)
-    assert caught_up_in(readings, begins=200) == (True, 400.0)
+    samples = {0: ["1000/0"], 200: ["1000/0"], 300: ["1000/200"]}
+    assert caught_up_in(samples) == (True, 1200.0)
+    assert caught_up_in(samples, begins=200) == (True, 400.0)
 
 
 def test_every_topic_counts_with_its_last_interval_that_was_read() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from spark_jobs.domain.kernel.unconsumed import unconsumed
 from tests.support.kernel import SETTINGS, WINDOW
-from tests.support.samples import QueueReading, offsets
+from tests.support.samples import QueueSample, offsets
 from tests.support.times import second_of
 
 TIME = (WINDOW.read_from, WINDOW.end)
@@ -31,24 +31,24 @@ CASES: dict[str, tuple[Sequence[tuple[int, int] | None], Sequence[tuple[int, int
 }
 
 
-def reading(offset: tuple[int, int] | None) -> list[QueueReading | None]:
+def sample(offset: tuple[int, int] | None) -> list[QueueSample | None]:
     return [None if offset is None else (*offset, offset[1], 7 if offset[1] else 0)]
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_since_when_and_how_many(case: str) -> None:
     seen, expected = CASES[case]
-    readings = offsets([("b", 0)], {20 * n: reading(one) for n, one in enumerate(seen)})
+    samples = offsets([("b", 0)], {20 * n: sample(one) for n, one in enumerate(seen)})
     spans = [
         (second_of(one.start), second_of(one.seen_at), second_of(one.end), one.waiting, one.is_committed)
-        for one in unconsumed(readings, TIME, SETTINGS.max_gap, 120)
+        for one in unconsumed(samples, TIME, SETTINGS.max_gap, 120)
     ]
     # A sample holds for a minute.
     assert spans == [(start, seen_at, min(end, seen_at + 60), *rest) for start, seen_at, end, *rest in expected]
 
 
 def test_other_queues_that_commit() -> None:
-    both: dict[float, Sequence[QueueReading | None]] = {
+    both: dict[float, Sequence[QueueSample | None]] = {
         20.0 * n: [(100 + n, 0, 0, 0), (50, 50, 50, 7)] for n in range(10)
     }
     (alone,) = unconsumed(offsets([("b", 0)], {at: row[:1] for at, row in both.items()}), TIME, SETTINGS.max_gap, 120)

@@ -1,4 +1,4 @@
-"""When a group that no broker lists is consumed all the same. Seconds; a reading every 10 s, 120 s make a stand."""
+"""When a group that no broker lists is consumed all the same. Seconds; a sample every 10 s, 120 s make a stand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spark_jobs.domain.kernel.unseen import unseen_times
-from spark_jobs.domain.model.history import Connection, Membership, OffsetReadings
+from spark_jobs.domain.model.history import Connection, Membership, OffsetSamples
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND, StepWindow
 from tests.support.kernel import settings
@@ -94,12 +94,12 @@ def courses(text: str) -> Iterator[BacklogCourse]:
         yield until(int(next(words))) if word == "until" else COURSES[word]
 
 
-def samples(course: BacklogCourse) -> OffsetReadings:
+def samples(course: BacklogCourse) -> OffsetSamples:
     seconds = range(-180, 600, 10)
     end, consumed = (np.array([[course(at)[part]] for at in seconds], dtype=np.int64) for part in (0, 1))
     present = np.ones((len(seconds), 1), dtype=bool)
     stored = (consumed > 0).astype(np.int64)
-    return OffsetReadings(np.array(seconds) * SECOND, [("b", 0)], end, consumed, consumed, stored, present)
+    return OffsetSamples(np.array(seconds) * SECOND, [("b", 0)], end, consumed, consumed, stored, present)
 
 
 @pytest.mark.parametrize(("topics", "listed", "proxies", "by_proxy", "expected"), described(_TABLE))

@@ -47,8 +47,8 @@ def row(line: str, topic: str = "t", **more: Any) -> IntervalProgress:
         for number, text in enumerate(cells[::2])
     }
     produced = [None if text in ("?", "unread") else int(text) for text in cells[1::2]]
-    readings = [int(text != "unread") for text in cells[1::2]]
-    return measured(replayed(start, end, owners, " ".join(ids), topic, **more), produced=produced, readings=readings)
+    samples = [int(text != "unread") for text in cells[1::2]]
+    return measured(replayed(start, end, owners, " ".join(ids), topic, **more), produced=produced, readings=samples)
 
 
 def step(told: dict[str, ClientHistory], *rows: IntervalProgress) -> AuditedStep:
@@ -88,10 +88,10 @@ def evaluated(told: list[str], *lines: str, produced_messages_per_second: float 
         (["A 1 400", "B 1 400"], ["0-3600 A+B 4500"], 1.25, (0.5, 0.5, "A", "LISTENER", 1.25)),
         # A member counts while it owns queues: 4,500 in half an hour are 2.5.
         (["A 1 400", "B 1 400"], ["0-1800 A 4500", "1800-3600 B 2250"], 2.5, (0.75, 1.0, "A", "LISTENER", 0.0)),
-        # What came while nobody read is told by the next reading: 250 in 200 s.
+        # What came while nobody read is told by the next sample: 250 in 200 s.
         (["A 1 400"], ["0-100 A 125", "100-110 A unread", "110-200 A 125"], 1.25, (0.5, 0.5, "A", "LISTENER", 1.25)),
         (["A 1 400"], ["0-100 A unread", "100-200 A 125"], 1.25, (0.5, 0.5, "A", "LISTENER", 1.25)),
-        # The first reading of a queue says nothing of what came before it.
+        # The first sample of a queue says nothing of what came before it.
         (["A 1 0"], ["0-100 A ? A 8000", "100-200 A 8000 A 8000"], 120.0, (0.5, 0.5, "A", "PULLS", 120.0)),
         # Nobody knows how fast B is, and it received as much as A.
         (["A 1 400"], ["0-3600 A 4500 B 4500"], 2.5, (0.5, 0.5, "A", "LISTENER", 2.5)),

@@ -1,6 +1,6 @@
 """Verdicts of a sliding window, worked out by hand from the rules; the oracle says the same.
 
-Readings every 10 s; a window spans 40 s and has three readings, what is further apart than 30 s is a gap, and a lag of
+Samples every 10 s; a window spans 40 s and has three samples, what is further apart than 30 s is a gap, and a lag of
 5 messages is allowed. The interval begins 100 s before the step and ends 200 s after its beginning.
 """
 
@@ -13,18 +13,18 @@ from typing import NamedTuple
 import pytest
 
 from spark_jobs.domain.kernel.progress import topic_progress
-from spark_jobs.domain.model.history import UNKNOWN, OffsetReadings
+from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings
 from tests.support.builders import replayed
-from tests.support.oracle.verdicts import Limits, Reading, spans
+from tests.support.oracle.verdicts import Limits, Sample, spans
 from tests.support.samples import offsets
 from tests.support.tables import cells
 from tests.support.times import START, micros
 
-#: what | the first reading's second | next to write/next to consume (`?`: never committed, `-`: no reading, `xN`: the
-#: reading N times) | worst verdict | spans: verdict, its first and last second
+#: what | the first sample's second | next to write/next to consume (`?`: never committed, `-`: no sample, `xN`: the
+#: sample N times) | worst verdict | spans: verdict, its first and last second
 _TABLE = """
 it never moved                     | 0   | 9/0x6                              | STALL | STALL 0-80
 nothing to do, then it stands      | 0   | 5/0x3 9/0x5                        | STALL | STALL 20-100
@@ -45,8 +45,8 @@ it went back before it was evaluated  | 0   | 30/20 30/10 30/14 30/19 30/21x2   
 unknown now and then               | 0   | 9/0x2 9/? 9/0 9/? 9/0              | STALL | STALL 0-80
 not committed at first             | 0   | 9/? 9/? 9/1x5                      | STALL | STALL 20-90
 nothing is known                   | 0   | 9/?x6                              | none  |
-one reading                        | 0   | 9/0                                | none  |
-the readings are too few           | 0   | 9/0x3                              | STALL | STALL 0-50
+one sample                        | 0   | 9/0                                | none  |
+the samples are too few           | 0   | 9/0x3                              | STALL | STALL 0-50
 a gap ends it                      | 0   | 9/0x6 - - - 9/3x2                  | STALL | STALL 0-80
 no gap yet                         | 0   | 9/0x6 - - 9/0x2                    | STALL | STALL 0-120
 after a gap all begins anew        | 0   | 9/1 9/2x5 - - - 9/2x5              | STOP  | STOP 10-80, STALL 90-160
@@ -72,7 +72,7 @@ WINDOW = SETTINGS.window(START)
 
 class Case(NamedTuple):
     what: str
-    readings: dict[int, str]
+    samples: dict[int, str]
     worst: str | None
     spans: list[tuple[str, int, int]]
 
@@ -81,9 +81,9 @@ def _cases() -> Iterator[Case]:
     for what, first, history, worst, told in cells(_TABLE):
         runs = (cell.partition("x") for cell in history.split())
         course = [text for text, _, times in runs for _ in range(int(times or 1))]
-        readings = {int(first) + 10 * number: text for number, text in enumerate(course)}
+        samples = {int(first) + 10 * number: text for number, text in enumerate(course)}
         spans = [_span(text) for text in told.split(",") if text]
-        yield Case(what, readings, None if worst == "none" else worst, spans)
+        yield Case(what, samples, None if worst == "none" else worst, spans)
 
 
 def _span(text: str) -> tuple[str, int, int]:
@@ -96,8 +96,8 @@ CASES = list(_cases())
 INTERVAL = replayed(-100, 200, {("b", 0): (0,)})
 
 
-def read(case: Case) -> OffsetReadings:
-    return offsets([("b", 0)], {second: [text] for second, text in case.readings.items()})
+def read(case: Case) -> OffsetSamples:
+    return offsets([("b", 0)], {second: [text] for second, text in case.samples.items()})
 
 
 def seconds(micros: int) -> float:
@@ -113,30 +113,30 @@ def test_verdicts_and_their_spans(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
 def test_the_oracle_gives_the_same_spans(case: Case) -> None:
-    """It says since when, and knows nothing of the time before the first reading."""
-    readings = []
-    for second, text in case.readings.items():
+    """It says since when, and knows nothing of the time before the first sample."""
+    samples = []
+    for second, text in case.samples.items():
         end, _, consumed = text.partition("/")
         if text != "-":
             known = None if consumed == "?" else int(consumed)
-            readings.append(Reading(second * SECOND, known, None if known is None else int(end) - known))
-    found = spans(readings, 0, Limits(5, window=40 * SECOND, window_readings=3, max_gap=30 * SECOND))
-    first = min(case.readings)
+            samples.append(Sample(second * SECOND, known, None if known is None else int(end) - known))
+    found = spans(samples, 0, Limits(5, window=40 * SECOND, window_samples=3, max_gap=30 * SECOND))
+    first = min(case.samples)
     assert found.worst == case.worst
     assert sorted({since // SECOND for since, _ in found.stuck}) == [max(start, first) for _, start, _ in case.spans]
 
 
-@pytest.mark.parametrize(("readings", "worst"), [(5, "STALL"), (6, "OK")])
-def test_a_window_has_so_many_readings_whatever_they_span(readings: int, worst: str) -> None:
-    """Five readings span 40 s; of six, one had an allowed lag."""
-    thresholds = SETTINGS.thresholds.model_copy(update={"verdict_window_readings": readings})
+@pytest.mark.parametrize(("samples", "worst"), [(5, "STALL"), (6, "OK")])
+def test_a_window_has_so_many_samples_whatever_they_span(samples: int, worst: str) -> None:
+    """Five samples span 40 s; of six, one had an allowed lag."""
+    thresholds = SETTINGS.thresholds.model_copy(update={"verdict_window_readings": samples})
     settings = AuditSettings(SETTINGS.step, SETTINGS.cadence, SETTINGS.max_gap, thresholds)
     read = offsets([("b", 0)], {10 * number: ["5/0" if number < 3 else "9/0"] for number in range(8)})
     (found,) = topic_progress([INTERVAL], read, WINDOW, settings)
     assert found.verdicts == [worst]
 
 
-def test_another_owner_s_readings_are_in_no_window() -> None:
+def test_another_owner_s_samples_are_in_no_window() -> None:
     """It stood for 60 s under the first owner; the second has not had it for long enough to say."""
     first, second = replayed(-100, 60, {("b", 0): (0,)}), replayed(60, 100, {("b", 0): (1,)})
     read = offsets([("b", 0)], {10 * number: ["9/0" if number < 6 else "9/4"] for number in range(10)})
@@ -196,7 +196,7 @@ def test_every_queue_has_its_own_spans_and_what_they_cost() -> None:
     read = offsets(columns, {at: [f"{end}/{done}", "9/0", f"{end}/{end}"] for at, (end, done) in lags.items()})
     (found,) = topic_progress([interval], read, WINDOW, SETTINGS)
     assert found.verdicts == ["OK", None, "STALL"]
-    # From 0 s to the last reading that says so, 50 s; it is over at 60 s.
+    # From 0 s to the last sample that says so, 50 s; it is over at 60 s.
     (span,) = found.spans
     assert (span.place, span.verdict, seconds(span.start), seconds(span.end)) == (2, "STALL", 0, 60)
     # The last message was stored 1 ms after 1970.
@@ -225,7 +225,7 @@ def test_a_span_s_cost_is_what_came_after_it_began(course: list[str], growth: in
 def test_what_a_span_cost_before_the_step_is_not_the_step_s() -> None:
     read = offsets([("b", 0)], {10 * number: [f"{100 + number}/50"] for number in range(-5, 3)})
     (found,) = topic_progress([INTERVAL], read, WINDOW, SETTINGS)
-    # From the reading at 0 s to that at 20 s; what came in since -10 s counts, as it does in `produced`.
+    # From the sample at 0 s to that at 20 s; what came in since -10 s counts, as it does in `produced`.
     assert (found.stuck_growth[0], found.stuck_produced[0], found.produced[0]) == (2, 3, 3)
     assert found.stuck_time.tolist() == [20 * SECOND]
 

@@ -17,14 +17,14 @@ from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.window import SECOND
 from tests.support.builders import replayed
 from tests.support.kernel import settings
-from tests.support.oracle.verdicts import Limits, Reading, spans
+from tests.support.oracle.verdicts import Limits, Sample, spans
 from tests.support.samples import offsets
 from tests.support.times import START, micros
 
 SETTINGS = settings(30)
 WINDOW = SETTINGS.window(START)
 
-#: readings every 10 s, broker/consumer offset (`?`: never committed, `-`: no reading) | allowed lag | verdict
+#: samples every 10 s, broker/consumer offset (`?`: never committed, `-`: no sample) | allowed lag | verdict
 _TABLE = """
     100/100 200/200                | 0  | OK
     100/105 200/210                | 0  | OK
@@ -82,29 +82,29 @@ CASES = list(_cases())
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(case.history))
 def test_a_short_interval_gets_one_verdict(case: Case) -> None:
     interval = replayed(0, 3600, {("b", 0): (0,)})
-    readings = offsets([("b", 0)], {10 * number: [text] for number, text in enumerate(case.history)})
-    (found,) = topic_progress([interval], readings, WINDOW, settings(30, allowed_lag=case.allowed_lag))
+    samples = offsets([("b", 0)], {10 * number: [text] for number, text in enumerate(case.history)})
+    (found,) = topic_progress([interval], samples, WINDOW, settings(30, allowed_lag=case.allowed_lag))
     assert found.verdicts == [case.verdict]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(case.history))
 def test_the_oracle_gives_the_same_verdicts(case: Case) -> None:
-    readings = []
+    samples = []
     for number, text in enumerate(case.history):
         end, _, consumed = text.partition("/")
         if text != "-":
             known = None if consumed == "?" else int(consumed)
-            readings.append(Reading(10 * number, known, None if known is None else max(int(end) - known, 0)))
-    limits = Limits(case.allowed_lag, window=300, window_readings=5, max_gap=90)
-    assert spans(readings, 0, limits).worst == case.verdict
+            samples.append(Sample(10 * number, known, None if known is None else max(int(end) - known, 0)))
+    limits = Limits(case.allowed_lag, window=300, window_samples=5, max_gap=90)
+    assert spans(samples, 0, limits).worst == case.verdict
 
 
-def test_every_queue_has_its_own_verdict_and_its_own_readings() -> None:
+def test_every_queue_has_its_own_verdict_and_its_own_samples() -> None:
     """Of the queues of the interval, in its order: one that nobody read, and the columns in another order."""
     interval = replayed(0, 3600, {("a", 0): (0,), ("b", 0): (0,), ("b", 1): (0,)})
     columns = [("z", 0), ("b", 1), ("a", 0)]
-    readings = offsets(columns, {0: ["-", "100/0", "10/10"], 10: ["-", "200/0", "20/20"], 20: ["9/9", "-", "30/30"]})
-    (found,) = topic_progress([interval], readings, WINDOW, SETTINGS)
+    samples = offsets(columns, {0: ["-", "100/0", "10/10"], 10: ["-", "200/0", "20/20"], 20: ["9/9", "-", "30/30"]})
+    (found,) = topic_progress([interval], samples, WINDOW, SETTINGS)
     assert found.verdicts == ["OK", None, "STALL"]
     assert found.readings.tolist() == [3, 0, 2]
     assert found.lag_last.tolist() == [0, UNKNOWN, 200]
@@ -112,7 +112,7 @@ def test_every_queue_has_its_own_verdict_and_its_own_readings() -> None:
 
 
 def test_without_the_ends_of_queues_what_was_consumed_is_known_and_what_waits_is_not() -> None:
-    """Committed offsets out of logs: they advance, stand, go back, and begin with 0. A pair of readings of which only
+    """Committed offsets out of logs: they advance, stand, go back, and begin with 0. A pair of samples of which only
     one has the end is not compared: the topic may have been created again.
     """
     interval = replayed(0, 3600, {("b", 0): (0,), ("b", 1): (0,), ("b", 2): (0,)})
@@ -126,26 +126,26 @@ def test_without_the_ends_of_queues_what_was_consumed_is_known_and_what_waits_is
     assert lag_qualities([found]).tolist() == ["END_UNKNOWN"] * 3
 
 
-def test_what_came_in_before_the_interval_s_first_reading_is_its_own_and_its_verdict_is_not() -> None:
-    """The reading before belongs to another interval: it moves no offset here."""
+def test_what_came_in_before_the_interval_s_first_sample_is_its_own_and_its_verdict_is_not() -> None:
+    """The sample before belongs to another interval: it moves no offset here."""
     first, second = replayed(0, 100, {("b", 0): (0,)}), replayed(100, 200, {("b", 0): (1,)})
-    readings = offsets([("b", 0)], {90: ["100/0"], 100: ["300/150"], 110: ["350/150"]})
-    before, found = topic_progress([first, second], readings, WINDOW, SETTINGS)
+    samples = offsets([("b", 0)], {90: ["100/0"], 100: ["300/150"], 110: ["350/150"]})
+    before, found = topic_progress([first, second], samples, WINDOW, SETTINGS)
     assert (before.produced.tolist(), before.verdicts) == ([UNKNOWN], [None])
     assert (found.produced.tolist(), found.consumed.tolist()) == ([250], [150])
     assert (found.moved_at.tolist(), found.verdicts) == ([UNKNOWN], ["STALL"])
 
 
-def test_a_reading_before_the_step_counts_for_a_gap_and_no_longer() -> None:
+def test_a_sample_before_the_step_counts_for_a_gap_and_no_longer() -> None:
     interval = replayed(-500, 3600, {("b", 0): (0,)})
     assert SETTINGS.max_gap == 90 * SECOND
     for seconds, produced in ((-90, 50), (-91, UNKNOWN)):
-        readings = offsets([("b", 0)], {seconds: ["100/100"], 5: ["150/150"]})
-        (found,) = topic_progress([interval], readings, WINDOW, SETTINGS)
+        samples = offsets([("b", 0)], {seconds: ["100/100"], 5: ["150/150"]})
+        (found,) = topic_progress([interval], samples, WINDOW, SETTINGS)
         assert (found.start, found.produced.tolist()) == (START, [produced])
 
 
-#: Readings every 10 s | produced, consumed | rewinds, all of them, the greatest, when.
+#: Samples every 10 s | produced, consumed | rewinds, all of them, the greatest, when.
 _OFFSETS = [
     (["100/100", "150/120", "200/180"], (100, 80), (0, UNKNOWN, UNKNOWN, UNKNOWN)),
     (["100/100", "150/90", "200/180", "200/150"], (100, 90), (2, 40, 30, 30)),
@@ -161,9 +161,9 @@ _OFFSETS = [
 @pytest.mark.parametrize(("history", "went", "back"), _OFFSETS, ids=str)
 def test_what_went_in_and_out(history: list[str], went: tuple[int, int], back: tuple[int, int, int, int]) -> None:
     interval = replayed(0, 3600, {("b", 0): (0,)})
-    readings = offsets([("b", 0)], {10 * number: [text] for number, text in enumerate(history)})
-    stored_now = np.where(readings.last_timestamp == UNKNOWN, UNKNOWN, readings.times[:, None] // 1000)
-    (found,) = topic_progress([interval], replace(readings, last_timestamp=stored_now), WINDOW, SETTINGS)
+    samples = offsets([("b", 0)], {10 * number: [text] for number, text in enumerate(history)})
+    stored_now = np.where(samples.last_timestamp == UNKNOWN, UNKNOWN, samples.times[:, None] // 1000)
+    (found,) = topic_progress([interval], replace(samples, last_timestamp=stored_now), WINDOW, SETTINGS)
     assert (found.produced[0], found.consumed[0]) == went
     rewinds, rewound, greatest, seconds = back
     when = UNKNOWN if seconds == UNKNOWN else micros(seconds)

@@ -98,7 +98,7 @@ CASES = Cases(
         with_evidence(**dict.fromkeys(MESSAGES, 0)),
         with_evidence(queues=None),
         with_evidence(queues=[]),
-        # Where a backlog is 0 the consumer may have been ahead of the broker's reading; unknown is no number.
+        # Where a backlog is 0 the consumer may have been ahead of the broker's sample; unknown is no number.
         with_queue(backlog_start=0),
         with_queue(backlog_end=0),
         with_queue(produced=None),

@@ -101,7 +101,7 @@ CASES = Cases(
         unknown("NO_READING", readings=0, produced=None),
         after(),
         after(produced=20, consumed=10, rewound=5, lag_last=20, lag_max=20),
-        # Where a lag is 0 the consumer may have been ahead of the broker's reading; unknown is no number.
+        # Where a lag is 0 the consumer may have been ahead of the broker's sample; unknown is no number.
         after(lag_last=0),
         after(produced=None, lag_last=4),
         # The offset was of the topic's former life at first.

@@ -129,8 +129,8 @@ def test_the_copies_of_a_topic_are_left_out_like_the_topic_and_not_counted() -> 
         (table, {"cluster": "c", "topic": "t", "captured_at": "2026-03-01T10:00:20.000Z"})
         for table in ("route_snapshots", "topic_snapshots")
     ]
-    states, readings = gathered(rows)
-    copies = checked(of_another_part(states, "route", "topic"), readings, SETTINGS)
+    states, samples = gathered(rows)
+    copies = checked(of_another_part(states, "route", "topic"), samples, SETTINGS)
     assert (copies.rejected, {fact.table_name for fact in copies.facts}) == ([], {"membership_snapshots"})
     for usable in (found, copies):
         one, other = histories(usable.states, usable.samples)
@@ -140,9 +140,9 @@ def test_the_copies_of_a_topic_are_left_out_like_the_topic_and_not_counted() -> 
 
 def test_of_two_lists_of_a_topic_at_one_time_no_group_is_given_either() -> None:
     rows = [TOPIC, TOPIC | {"queues": [QUEUE, QUEUE | {"queue_id": 1}]}, TOPIC | {"captured_at": at(20)}]
-    states, readings = gathered({MEMBERSHIP_SNAPSHOTS: MEMBERS, TOPIC_SNAPSHOTS: rows})
+    states, samples = gathered({MEMBERSHIP_SNAPSHOTS: MEMBERS, TOPIC_SNAPSHOTS: rows})
     for one in (states, states.take([*range(len(states))][::-1]), of_another_part(states, "topic")):
-        found = checked(one, readings, SETTINGS)
+        found = checked(one, samples, SETTINGS)
         for history in histories(found.states, found.samples):
             assert [len(history.topics["t"].times), history.topics["t"].queues] == [1, [("b", 0)]]
 

@@ -92,10 +92,10 @@ def test_states_that_are_the_same_in_their_normal_form_are_one() -> None:
 
 
 def test_the_times_of_one_folded_state_may_come_in_any_order() -> None:
-    states, readings = gathered({MEMBERSHIP_SNAPSHOTS: [membership(0, "c1"), membership(20)]})
+    states, samples = gathered({MEMBERSHIP_SNAPSHOTS: [membership(0, "c1"), membership(20)]})
     rows = states.to_pylist()
     rows[0]["times"] = [START + second * SECOND for second in (60, 0, 40)]
-    (found,) = histories(states.from_pylist(rows, states.schema), readings)
+    (found,) = histories(states.from_pylist(rows, states.schema), samples)
     seen = found.memberships["b"]
     assert (seconds(seen.times), seen.codes.tolist()) == ([0, 20, 40, 60], [0, 1, 0, 0])
 
@@ -150,7 +150,7 @@ def test_offsets_are_matrices_in_the_order_of_time() -> None:
     assert read.present.all()
 
 
-def test_what_a_reading_does_not_say_is_unknown_and_what_it_does_not_list_is_not_there() -> None:
+def test_what_a_sample_does_not_say_is_unknown_and_what_it_does_not_list_is_not_there() -> None:
     rows = [
         queues(0, ("b", 1, 11, None), ("a", 0, 12, 2)),
         queues(20, ("b", 1, 13, 3)),
@@ -165,7 +165,7 @@ def test_what_a_reading_does_not_say_is_unknown_and_what_it_does_not_list_is_not
     assert read.present.tolist() == [[True, True], [False, True], [True, True], [False, False]]
 
 
-def test_the_readings_of_topics_and_clients_are_kept_apart_from_those_of_the_group() -> None:
+def test_the_samples_of_topics_and_clients_are_kept_apart_from_those_of_the_group() -> None:
     topic = {"cluster": "c", "topic": "t", "captured_at": at(7)}
     listed = [{"broker_name": "b", "queue_id": 0, "min_offset": None, "max_offset": 4}]
     cached = {"cached_count": 1, "cached_mib": 2, "cached_min_offset": 3, "cached_max_offset": 4, "last_pull": 5}
@@ -181,7 +181,7 @@ def test_the_readings_of_topics_and_clients_are_kept_apart_from_those_of_the_gro
     read = found.topics["t"]
     assert (seconds(read.times), list(read.queues)) == ([7], [("b", 0)])
     assert (read.min_offset.tolist(), read.max_offset.tolist(), read.present.tolist()) == ([[UNKNOWN]], [[4]], [[True]])
-    series, measured = found.clients["c1"].series, found.clients["c1"].readings
+    series, measured = found.clients["c1"].series, found.clients["c1"].samples
     states = [series.states[code] for code in series.codes]
     assert seconds(series.times) == [0, 20, 40]
     assert [(one.answered, one.owned) for one in states] == [
@@ -239,7 +239,7 @@ def test_one_group_of_the_shuffle_may_be_several_of_which_none_sees_the_others()
         assert one.offsets["t"].consumer_offset.tolist() == [[number]] * 5
 
 
-def test_a_group_without_any_reading_has_a_history() -> None:
+def test_a_group_without_any_sample_has_a_history() -> None:
     found = history_of({MEMBERSHIP_SNAPSHOTS: [membership(0, "c1")]})
     assert (set(found.memberships), found.offsets, found.clients) == ({"b"}, {}, {})
 

@@ -41,7 +41,7 @@ def history(groups: dict[str, int]) -> Published:
         (key(group, hour, "eu"), hour, hour == hours) for group, hours in groups.items() for hour in range(1, hours + 1)
     ]
     lag = [
-        progress(interval(hour * HOUR, (hour + 1) * HOUR), "a:0", lag_max=9999 if last else hour, rewinds=0, readings=9)
+        progress(interval(hour * HOUR, (hour + 1) * HOUR), "a:0", lag_max=9999 if last else hour, rewinds=0, samples=9)
         | {"verdict": "WARN" if last else "OK"}
         | of
         for of, hour, last in keys

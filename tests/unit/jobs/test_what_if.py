@@ -172,7 +172,7 @@ def test_as_json(warehouse: str, what_if: Typed) -> None:
     assert (case["label"], case["members"], case["highest"], case["at_most"]) == ("--members +1", 3, 4500, False)
     assert len(document["times"]) == len(case["curve"]) == len(document["recorded"]["curve"])
     drawn = dict(zip(document["times"], document["recorded"]["curve"], strict=True))
-    # The state of 10:10 holds for 60 seconds without another, but there is no reading then.
+    # The state of 10:10 holds for 60 seconds without another, but there is no sample then.
     assert [drawn[f"2026-03-01T10:{moment}:00Z"] for moment in ("00", "01", "10", "11")] == [0, 600, 6000, None]
 
 

@@ -25,7 +25,7 @@ PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md"))]
 NOTED = "airflow docker git kubectl make mqadmin mvn pip python python3 rebalance-audit register-python-argcomplete"
 NOTED += " spark-class spark-submit venv-pack"
 REAL = "bash cat date grep ls paste"
-READING = "status incidents explain trends suggest compare clients runs report metrics what-if"
+SAMPLE = "status incidents explain trends suggest compare clients runs report metrics what-if"
 #: Commands that have answered. A report takes seconds: one with a trace and one without are made.
 ANSWERED: set[tuple[object, ...]] = set()
 STUB = '#!/bin/bash\nprintf "%s\\0" "${0##*/}" "$@" >> "$CALLS"; printf "\\n" >> "$CALLS"\n'
@@ -110,7 +110,7 @@ def accepted(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     arguments = build_parser().parse_args(words)
     # Another group, another incident, and a time that counts from now are not the demo's.
     of_the_demo = getattr(arguments, "group", None) != "G" and {"id", "last"}.isdisjoint(given(arguments))
-    if of_the_demo and arguments.name in READING.split() and Path(arguments.warehouse) == Path("warehouse"):
+    if of_the_demo and arguments.name in SAMPLE.split() and Path(arguments.warehouse) == Path("warehouse"):
         kind = (arguments.name, bool(arguments.trace)) if arguments.name == "report" else tuple(words)
         if kind not in ANSWERED:
             assert main(words) in (0, 2), capsys.readouterr().err

@@ -28,6 +28,6 @@ def test_status_ends_with_0(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_status_ends_with_0_every_time(tmp_path: Path) -> None:
-    """Another way of reading (pyarrow's datasets) has aborted one in twenty processes at their end."""
+    """Another way of sample (pyarrow's datasets) has aborted one in twenty processes at their end."""
     publish_hours(tmp_path, [0])
     assert ended(tmp_path, 250) == {_STATUS_LINE: 250}

@@ -84,7 +84,7 @@ def test_an_unknown_backlog_has_no_point() -> None:
     assert points(progress(0, 60, 0, None, 7)) == [(60, 7)]
 
 
-def test_an_interval_without_reading_keeps_what_was_known_before() -> None:
+def test_an_interval_without_sample_keeps_what_was_known_before() -> None:
     expected = [(0, 1), (60, 2), (120, 5), (180, 6)]
     assert points(progress(0, 60, 0, 1, 2), progress(60, 120, 0, None, None), progress(120, 180, 0, 5, 6)) == expected
 

@@ -12,7 +12,7 @@ from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.rules.begins_at_oldest import RULE
-from tests.support.builders import audited_step, span, with_readings
+from tests.support.builders import audited_step, span, with_samples
 from tests.support.samples import offsets, oldest
 from tests.support.times import micros
 
@@ -35,7 +35,7 @@ def step_of(
     topics = {"t": oldest(QUEUES, {at: [(offset, 60_000)] for at, offset in minimum.items()})}
     listed = Membership((Connection("c1"),), frozenset({"t"}), frozenset(), "CLUSTERING", consume_from_where=where)
     memberships = {"b": [Span(micros(listed_from), micros(3600), micros(3600), listed)]}
-    return replace(with_readings(audited_step(), {"t": offsets(QUEUES, rows)}, topics), memberships=memberships)
+    return replace(with_samples(audited_step(), {"t": offsets(QUEUES, rows)}, topics), memberships=memberships)
 
 
 def found_in(step: AuditedStep) -> list[RuleHit]:

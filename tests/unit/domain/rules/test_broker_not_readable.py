@@ -12,7 +12,7 @@ from spark_jobs.domain.model.history import Membership, Place
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.rules.broker_not_readable import RULE, not_readable_spans
-from tests.support.builders import audited_step, route, span, with_readings
+from tests.support.builders import audited_step, route, span, with_samples
 from tests.support.kernel import series_of
 from tests.support.samples import offsets
 from tests.support.tables import cells
@@ -59,15 +59,15 @@ def test_when_a_broker_cannot_be_read() -> None:
 
 
 def step_of(
-    routes: list[Span[tuple[RouteEntry, ...]]], readings: Mapping[int, str], queues: Sequence[Place] = QUEUES
+    routes: list[Span[tuple[RouteEntry, ...]]], samples: Mapping[int, str], queues: Sequence[Place] = QUEUES
 ) -> AuditedStep:
-    """Per reading, and queue: `end offset/consumer offset`."""
-    read = offsets(queues, {at: row.split() for at, row in readings.items()})
-    return with_readings(audited_step(), {"t": read}, routes={"t": routes})
+    """Per sample, and queue: `end offset/consumer offset`."""
+    read = offsets(queues, {at: row.split() for at, row in samples.items()})
+    return with_samples(audited_step(), {"t": read}, routes={"t": routes})
 
 
-def step_with(perms: str, readings: Mapping[int, str]) -> AuditedStep:
-    return step_of(spans(perms, 100), readings)
+def step_with(perms: str, samples: Mapping[int, str]) -> AuditedStep:
+    return step_of(spans(perms, 100), samples)
 
 
 def hits(step: AuditedStep) -> list[tuple[str, str | None, int, float]]:
@@ -94,7 +94,7 @@ def test_queues_with_a_backlog_are_named_with_what_all_of_the_broker_hold() -> N
     assert hits(step) == [("100-200", "LEFT_ROUTE", 0, 8), ("100-200", "LEFT_ROUTE", 2, 8)]
 
 
-def test_readings_count_from_one_gap_and_130_seconds_before_to_the_end() -> None:
+def test_samples_count_from_one_gap_and_130_seconds_before_to_the_end() -> None:
     """A host that loses its network answers nobody, and the name servers drop it 130 s later at most."""
     for at, is_known in ((-91, False), (-90, True), (199, True), (200, False)):
         assert hits(step_with("6 - 6", {at: "- 10/7 - -"})) == [("100-200", "LEFT_ROUTE", 0, 3)] * is_known, at
@@ -108,8 +108,8 @@ def test_the_last_backlog_that_is_known_counts() -> None:
     assert hits(step_with("6 - 6", {80: unknown})) == []
 
 
-def test_a_reading_counts_for_the_last_span_that_it_may_count_for() -> None:
-    """The second span begins 50 s behind the first one's end: its readings begin 10 s before that end."""
+def test_a_sample_counts_for_the_last_span_that_it_may_count_for() -> None:
+    """The second span begins 50 s behind the first one's end: its samples begin 10 s before that end."""
     routes = [route(0, 100, b=6), route(100, 200, a=6), route(200, 250, b=6), route(250, 300, a=6)]
     assert hits(step_of(routes, {180: "- 10/7 - -"})) == [("100-200", "LEFT_ROUTE", 0, 3)]
     assert hits(step_of(routes, {190: "- 10/5 - -"})) == [("250-300", "LEFT_ROUTE", 0, 5)]
@@ -137,11 +137,11 @@ def test_two_causes_are_two_conditions() -> None:
 
 
 def test_a_topic_without_offsets_and_a_broker_that_can_be_read_are_left_alone() -> None:
-    readings = {90: "9/0 10/7 - -"}
-    assert hits(step_with("6", readings)) == []
-    assert hits(step_with("6 4 6", readings)) == []
-    assert hits(with_readings(audited_step(), {}, routes={"t": spans("6 -")})) == []
-    assert hits(step_with("0", readings)) == [("0-100", "NO_READ_PERMISSION", 0, 3)]
+    samples = {90: "9/0 10/7 - -"}
+    assert hits(step_with("6", samples)) == []
+    assert hits(step_with("6 4 6", samples)) == []
+    assert hits(with_samples(audited_step(), {}, routes={"t": spans("6 -")})) == []
+    assert hits(step_with("0", samples)) == [("0-100", "NO_READ_PERMISSION", 0, 3)]
 
 
 @pytest.mark.parametrize(
@@ -194,8 +194,8 @@ def read_queues(counts: str, length: int = 100) -> list[Span[tuple[RouteEntry, .
     ],
 )
 def test_queues_that_are_removed_keep_their_messages(counts: str, expected: list[tuple[str, int, int]]) -> None:
-    readings = {60: "9/0 10/4 10/2", 80: "9/0 10/5 10/3"}
-    step = step_of(read_queues(counts), readings, QUEUES[1:])
+    samples = {60: "9/0 10/4 10/2", 80: "9/0 10/5 10/3"}
+    step = step_of(read_queues(counts), samples, QUEUES[1:])
     if "x" in counts:
         step = replace(step, gone_topics={"t": [(micros(100), micros(200))]})
     removed = [hit for hit in RULE.hits(step) if hit.cause == "QUEUES_REMOVED"]
@@ -232,8 +232,8 @@ def test_queues_that_were_drained_are_removed_in_silence(consumed: str, expected
 )
 def test_a_queue_may_be_drained_until_a_snapshot_lacks_it(following: int, end: int, expected: list[int]) -> None:
     """The route shows it at 100 s."""
-    readings = {40: "10/10 10/1", 60: "10/10 10/5", following: f"{end}/{end} -"}
-    assert [hit.weight for hit in RULE.hits(step_of(read_queues("2 1"), readings, QUEUES[1:3]))] == expected
+    samples = {40: "10/10 10/1", 60: "10/10 10/5", following: f"{end}/{end} -"}
+    assert [hit.weight for hit in RULE.hits(step_of(read_queues("2 1"), samples, QUEUES[1:3]))] == expected
 
 
 def test_what_was_read_before_the_step_counts_too() -> None:

@@ -74,7 +74,7 @@ def test_who_has_nothing_to_pull_does_not_hang(end: int | None, found: list[str]
     [
         ([], ["200-260"]),
         ([("b", 0, 660)], []),
-        # QueueReading for a while only, by brokers in turn.
+        # Reading for a while only, by brokers in turn.
         ([("b", 0, 210), ("b2", 210, 220), ("b", 240, 250)], ["220-240", "250-260"]),
     ],
 )

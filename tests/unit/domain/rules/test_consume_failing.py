@@ -82,20 +82,20 @@ def sent_back(consumed: int, retried: int, *statuses: dict[str, Any]) -> list[Fi
     """In an hour in which so many messages were consumed of `t`, and so many came into the retry topic."""
     counts = {"t": consumed, "%RETRY%g": retried}
 
-    def reading(topic: str, second: int) -> tuple[int, int, int]:
+    def sample(topic: str, second: int) -> tuple[int, int, int]:
         offset = 9 + counts[topic] * second // TIMES[-1]
         return offset, offset, 1
 
-    return findings_of(retrying(reading) | {CLIENT_SNAPSHOTS: list(statuses)})
+    return findings_of(retrying(sample) | {CLIENT_SNAPSHOTS: list(statuses)})
 
 
-def retrying(reading: Callable[[str, int], tuple[int, int, int]]) -> dict[Table, list[dict[str, Any]]]:
+def retrying(sample: Callable[[str, int], tuple[int, int, int]]) -> dict[Table, list[dict[str, Any]]]:
     """A group with its retry topic, each with one queue of which this is read."""
     times = [(topic, second) for topic in ("t", "%RETRY%g") for second in TIMES]
     return {
         MEMBERSHIP_SNAPSHOTS: [membership(second, "c1", topics=["t", "%RETRY%g"]) for second in TIMES],
         ROUTE_SNAPSHOTS: [route(second, 1, topic) for topic, second in times],
-        OFFSET_SNAPSHOTS: [offsets(second, reading(topic, second), topic=topic) for topic, second in times],
+        OFFSET_SNAPSHOTS: [offsets(second, sample(topic, second), topic=topic) for topic, second in times],
     }
 
 

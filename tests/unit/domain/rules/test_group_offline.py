@@ -12,7 +12,7 @@ from spark_jobs.domain.model.history import Subscriptions
 from spark_jobs.domain.model.window import offline_times
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.group_offline import RULE
-from tests.support.builders import allocation, audited_step, broker_said, interval, members, span, with_readings
+from tests.support.builders import allocation, audited_step, broker_said, interval, members, span, with_samples
 from tests.support.kernel import series_of
 from tests.support.samples import offsets
 from tests.support.tables import cells, time_spans
@@ -42,10 +42,10 @@ def test_when_nobody_is_connected(nobody: str, somebody: str, offline: str) -> N
     assert offline_times(time_spans(nobody), time_spans(somebody)) == time_spans(offline)
 
 
-def step_with(readings: Mapping[int, str], start: int = 100, end: int = 200) -> AuditedStep:
-    """Nobody is connected from `start` to `end`; per reading and queue `end offset/consumer offset`."""
-    read = offsets(QUEUES, {at: row.split() for at, row in readings.items()})
-    return with_readings(audited_step(interval(start, end, (), NOBODY)), {"t": read})
+def step_with(samples: Mapping[int, str], start: int = 100, end: int = 200) -> AuditedStep:
+    """Nobody is connected from `start` to `end`; per sample and queue `end offset/consumer offset`."""
+    read = offsets(QUEUES, {at: row.split() for at, row in samples.items()})
+    return with_samples(audited_step(interval(start, end, (), NOBODY)), {"t": read})
 
 
 def measured(step: AuditedStep) -> tuple[str, float | None, float | None] | None:
@@ -58,7 +58,7 @@ def measured(step: AuditedStep) -> tuple[str, float | None, float | None] | None
 
 
 @pytest.mark.parametrize(
-    ("readings", "expected"),
+    ("samples", "expected"),
     [
         ({99: "0/0 0/0", 100: "10/10 20/20", 140: "17/10 20/20", 199: "15/10 23/20", 200: "99/10 99/20"}, (8, 8)),
         # A backlog is enough; a group that missed nothing is well.
@@ -73,16 +73,16 @@ def measured(step: AuditedStep) -> tuple[str, float | None, float | None] | None
         ({150: "?/9 -"}, None),
         ({140: "10/? -", 150: "12/? -"}, (2, None)),
         ({140: "?/9 -", 150: "12/9 -"}, (None, 3)),
-        # Each queue counts from its first reading to its last.
+        # Each queue counts from its first sample to its last.
         ({110: "- 20/20", 120: "10/10 22/20", 130: "14/10 -"}, (6, 6)),
         # A topic that was made anew.
         ({110: "10/0 1/1", 120: "4/0 2/1"}, (1, 5)),
     ],
 )
-def test_what_came_and_waits_is_what_readings_of_that_time_say(
-    readings: dict[int, str], expected: tuple[int | None, int | None] | None
+def test_what_came_and_waits_is_what_samples_of_that_time_say(
+    samples: dict[int, str], expected: tuple[int | None, int | None] | None
 ) -> None:
-    assert measured(step_with(readings)) == (expected and ("100-200", *expected))
+    assert measured(step_with(samples)) == (expected and ("100-200", *expected))
 
 
 def test_what_came_before_the_step_is_not_counted_again_but_it_waits() -> None:
@@ -97,35 +97,35 @@ COMES = {"t": offsets(QUEUES, {at: [f"{at}/0", "-"] for at in range(100, 200, 10
 
 def test_whoever_is_connected_to_any_broker_keeps_the_group_online() -> None:
     online = {"x": [broker_said(0, 150, "c1", NOTHING)], "y": [broker_said(150, 300, "", NOTHING)]}
-    step = with_readings(audited_step(interval(100, 200, (), NOBODY), memberships=online), COMES)
+    step = with_samples(audited_step(interval(100, 200, (), NOBODY), memberships=online), COMES)
     assert measured(step) == ("150-200", 40, 190)
 
 
 def test_a_group_with_members_and_one_that_is_not_replayed_are_not_offline() -> None:
     listed = members("c1")
-    assert measured(with_readings(audited_step(interval(100, 200, listed, allocation(listed, "0"))), COMES)) is None
-    assert measured(with_readings(audited_step(interval(100, 200, None)), COMES)) is None
-    assert measured(with_readings(audited_step(interval(100, 200, ())), COMES)) is None
+    assert measured(with_samples(audited_step(interval(100, 200, listed, allocation(listed, "0"))), COMES)) is None
+    assert measured(with_samples(audited_step(interval(100, 200, None)), COMES)) is None
+    assert measured(with_samples(audited_step(interval(100, 200, ())), COMES)) is None
 
 
 @pytest.mark.parametrize(("seen_at", "is_found"), [(149, False), (150, True)])
 def test_a_restart_that_one_snapshot_shows_is_not_offline(seen_at: int, is_found: bool) -> None:
     """Seen since 100 s: for 49 s or 50 s, whenever the next snapshot shows somebody."""
     nobody = audited_step(interval(100, 200, (), NOBODY, seen_at=seen_at))
-    assert bool(findings(with_readings(nobody, COMES), [RULE])) is is_found
+    assert bool(findings(with_samples(nobody, COMES), [RULE])) is is_found
 
 
 def test_who_came_to_another_broker_ends_what_is_seen() -> None:
     """The topic's own broker goes on to list nobody."""
     online = {"x": [broker_said(140, 300, "c1", NOTHING)]}
     nobody = audited_step(interval(100, 200, (), NOBODY, seen_at=190), memberships=online)
-    (hit,) = RULE.hits(with_readings(nobody, COMES))
+    (hit,) = RULE.hits(with_samples(nobody, COMES))
     assert (span(hit), hit.seen_at) == ("100-140", micros(140))
 
 
 def test_messages_of_all_topics_of_the_group_count() -> None:
     of_t, of_u = (offsets([("b", 0)], {at: [f"{at * n}/0"] for at in (110, 120)}) for n in (1, 2))
-    step = with_readings(audited_step(interval(100, 200, (), NOBODY)), {"t": of_t, "u": of_u})
+    step = with_samples(audited_step(interval(100, 200, (), NOBODY)), {"t": of_t, "u": of_u})
     assert measured(step) == ("100-200", 30, 360)
 
 
@@ -137,7 +137,7 @@ def test_the_same_ids_before_and_after_may_have_run_all_the_time(after: str, say
         broker_said(200, 300, after, NOTHING),
     ]
     step = audited_step(interval(100, 200, (), NOBODY), memberships={"x": said})
-    (hit,) = RULE.hits(with_readings(step, COMES))
+    (hit,) = RULE.hits(with_samples(step, COMES))
     assert (hit.hint or "").startswith(says) if says else hit.hint is None
 
 

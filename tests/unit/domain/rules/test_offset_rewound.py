@@ -12,7 +12,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, Switch
 from spark_jobs.domain.model.finding import FindingQueue
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.offset_rewound import RULE
-from tests.support.builders import allocation, audited_step, interval, members, span, with_readings
+from tests.support.builders import allocation, audited_step, interval, members, span, with_samples
 from tests.support.samples import offsets, oldest, progress
 from tests.support.tables import cells
 from tests.support.times import micros
@@ -32,7 +32,7 @@ _CAUSES = """
     no  no  -   200 | RESET
 """
 #: The queue's broker b went from h:1 to h:2, or another one did, between these two route snapshots; the offset went
-#: back between the readings at 290 and 300 | whether that is its cause
+#: back between the samples at 290 and 300 | whether that is its cause
 _SWITCHES = """
     b 180 229.999 | no
     b 180 230     | yes
@@ -72,13 +72,13 @@ BACK_AT_300 = {"rewinds": 1, "rewound": 65, "rewound_max": 65, "rewound_at": 300
 
 
 def step_with(start: int, end: int, owners: str, twins: bool, /, **measured: int | None) -> AuditedStep:
-    """One queue, whose offset is 500 at each reading of a cadence: how far it went back is measured already."""
+    """One queue, whose offset is 500 at each sample of a cadence: how far it went back is measured already."""
     read = {second: [(1000, 500, 500, 1)] for second in (0, *range(10, 3600, 10), 141, 459)}
     owned = allocation(LISTED, owners, double_owned={0: "DUPLICATE_CLIENT_ID" if twins else "MIXED_STRATEGIES"})
     of = interval(-210, 4000, LISTED, owned)
     columns: dict[str, Any] = {name: [value] for name, value in measured.items()}
     step = replace(audited_step(of), progress=[progress(of, start, end, **columns)])
-    return with_readings(step, {"t": offsets([("b", 0)], {second: read[second] for second in sorted(read)})})
+    return with_samples(step, {"t": offsets([("b", 0)], {second: read[second] for second in sorted(read)})})
 
 
 def reset_at_300(
@@ -88,7 +88,7 @@ def reset_at_300(
     step = replace(step_with(0, 3600, "0+1", False, **BACK_AT_300), switches={"t": switches})
     topics = {"t": oldest([("b", 0)], {at: [text] for at, text in (least or {}).items()})}
     own = {"t": offsets([("b", 0)], {at: [text] for at, text in read.items()})} if read else step.history.offsets
-    return with_readings(step, own, topics)
+    return with_samples(step, own, topics)
 
 
 #: The master of `b` is back.
@@ -144,7 +144,7 @@ def test_whoever_begins_within_the_minute_consumes_again_what_others_do_not(end:
     read: dict[float, list[tuple[int | None, ...] | None]] = {
         second: [(1000, 500 if 300 <= second < 350 else 565, 500, 1)] for second in range(0, 3600, 10)
     }
-    step = with_readings(step_with(0, end, "0+1", False, **BACK_AT_300), {"t": offsets([("b", 0)], read)})
+    step = with_samples(step_with(0, end, "0+1", False, **BACK_AT_300), {"t": offsets([("b", 0)], read)})
     (hit,) = RULE.hits(replace(step, switches={"t": [RETURNED]}))
     assert says in (hit.hint or "")
 
@@ -181,16 +181,16 @@ def test_an_offset_that_fell_to_the_oldest_message() -> None:
 def test_what_is_consumed_in_a_collection_interval_may_have_been_since_it_fell_to_the_oldest_message(
     oldest_offset: str, read: Mapping[int, int], cause: str
 ) -> None:
-    """The offset went back by 65 messages, to 500, between the readings of 280 s and 300 s."""
-    readings = {second: f"9000/{offset}" for second, offset in read.items()}
-    (hit,) = RULE.hits(reset_at_300({280: f"{oldest_offset}/9000"}, read=readings))
+    """The offset went back by 65 messages, to 500, between the samples of 280 s and 300 s."""
+    samples = {second: f"9000/{offset}" for second, offset in read.items()}
+    (hit,) = RULE.hits(reset_at_300({280: f"{oldest_offset}/9000"}, read=samples))
     assert hit.cause == cause
 
 
 def two_queues(**back: Any) -> AuditedStep:
     of = interval(-210, 4000, LISTED, allocation(LISTED, "0+1 2"))
     step = replace(audited_step(of), progress=[progress(of, 0, 3600, **back)])
-    return with_readings(step, {"t": offsets([("b", 0), ("b", 1)], dict.fromkeys((280, 300, 400), ["1000/500"] * 2))})
+    return with_samples(step, {"t": offsets([("b", 0), ("b", 1)], dict.fromkeys((280, 300, 400), ["1000/500"] * 2))})
 
 
 def test_it_says_how_many_messages_that_is_in_all() -> None:
@@ -207,7 +207,7 @@ def test_a_reset_that_takes_only_a_young_queue_to_its_oldest_message_is_one() ->
     step = two_queues(rewinds=[1, 1], rewound=[65, 65], rewound_max=[65, 65], rewound_at=[300, 300])
     for first, cause in ((0, "RESET"), (500, "TO_MINIMUM")):
         topics = {"t": oldest([("b", 0), ("b", 1)], {280: [f"{first}/1000", "500/1000"]})}
-        assert [hit.cause for hit in RULE.hits(with_readings(step, step.history.offsets, topics))] == [cause, cause]
+        assert [hit.cause for hit in RULE.hits(with_samples(step, step.history.offsets, topics))] == [cause, cause]
 
 
 def test_a_hit_names_how_far_and_the_first_owner() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
-from spark_jobs.domain.model.history import GroupHistory, OffsetReadings, Place
+from spark_jobs.domain.model.history import GroupHistory, OffsetSamples, Place
 from spark_jobs.domain.rocketmq.pop import popped_topic
 from spark_jobs.domain.rules.pop_redelivering import RULE
 from tests.support.builders import audited_step, span
@@ -18,25 +18,25 @@ RETRY = "%RETRY%g_t"
 ONE: Sequence[Place] = [("b", 0)]
 
 
-def consuming(per_reading: int, at: int | None = None) -> OffsetReadings:
-    """Of the topic: so many messages from each reading to the next one, or only to that at this time."""
-    counts = [per_reading * (number if at is None else 20 * number >= at) for number in range(30)]
+def consuming(per_sample: int, at: int | None = None) -> OffsetSamples:
+    """Of the topic: so many messages from each sample to the next one, or only to that at this time."""
+    counts = [per_sample * (number if at is None else 20 * number >= at) for number in range(30)]
     return offsets(ONE, {20 * number: [(500 + count, 500 + count, None, 1)] for number, count in enumerate(counts)})
 
 
-def coming_again(per_reading: int, times: Sequence[int]) -> OffsetReadings:
-    """Of a retry topic: so many messages came since the reading before each of these."""
-    counts = {20 * number: per_reading * sum(at <= 20 * number for at in times) for number in range(30)}
+def coming_again(per_sample: int, times: Sequence[int]) -> OffsetSamples:
+    """Of a retry topic: so many messages came since the sample before each of these."""
+    counts = {20 * number: per_sample * sum(at <= 20 * number for at in times) for number in range(30)}
     return offsets(ONE, {at: [(7 + count, 7, None, 1)] for at, count in counts.items()})
 
 
-def hits(popped: OffsetReadings | None, retry: OffsetReadings, topic: str = RETRY) -> list[RuleHit]:
+def hits(popped: OffsetSamples | None, retry: OffsetSamples, topic: str = RETRY) -> list[RuleHit]:
     told = {topic: retry} | ({} if popped is None else {"t": popped})
     return list(RULE.hits(replace(audited_step(), history=GroupHistory("c", "g", offsets=told))))
 
 
 def test_a_group_that_gets_a_fifth_again() -> None:
-    """From 100 to 300 s: 2 a reading in ten readings, while 10 a reading are consumed."""
+    """From 100 to 300 s: 2 a sample in ten samples, while 10 a sample are consumed."""
     (hit,) = hits(consuming(10), coming_again(2, range(100, 301, 20)))
     assert (span(hit), hit.severity, hit.topic) == ("100-300", "WARN", "t")
     assert hit.queue == FindingQueue(RETRY, "b", 0, "REDELIVERED")

@@ -7,11 +7,11 @@ from typing import Any
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
-from spark_jobs.domain.model.history import TopicReadings
+from spark_jobs.domain.model.history import TopicSamples
 from spark_jobs.domain.rules.retention_risk import RULE, retention_cause
 from spark_jobs.domain.status.time_left import QueueOffsets
-from tests.support.builders import allocation, audited_step, interval, members, span, with_readings
-from tests.support.samples import QueueReading, oldest, progress
+from tests.support.builders import allocation, audited_step, interval, members, span, with_samples
+from tests.support.samples import QueueSample, oldest, progress
 from tests.support.tables import cells
 from tests.support.times import micros
 
@@ -38,7 +38,7 @@ _FOUND = """
     33 16801 |
     33 -     |
 """
-#: Looked at from the start on; what is seen after the reading is not yet known to it.
+#: Looked at from the start on; what is seen after the sample is not yet known to it.
 LOOKS = oldest([("b", 0)], {0: ["5000/99999"], 500: ["5900/99999"], 1000: ["6000/99999"], 1020: ["9000/99999"]})
 LISTED = members("c1")
 
@@ -48,20 +48,20 @@ def _number(text: str) -> int | None:
 
 
 def step_with(
-    lag: int | None, consumer_offset: int | None, looks: TopicReadings, at: int = 1000, consumed: int | None = 500
+    lag: int | None, consumer_offset: int | None, looks: TopicSamples, at: int = 1000, consumed: int | None = 500
 ) -> AuditedStep:
-    """One queue, behind by `lag` at its last reading; 10,800 s (3 h) are left at least."""
+    """One queue, behind by `lag` at its last sample; 10,800 s (3 h) are left at least."""
     return behind(looks, lag_last=lag, consumer_offset=consumer_offset, consumed=consumed, last_reading_at=at)
 
 
-def behind(looks: TopicReadings, **measured: int | None) -> AuditedStep:
+def behind(looks: TopicSamples, **measured: int | None) -> AuditedStep:
     of = interval(-100, 1100, LISTED, allocation(LISTED, "0"), view="broker-a")
     columns: dict[str, Any] = {name: [value] for name, value in measured.items()}
     of_queue = progress(of, 0, 1100, produced=[2000], **columns)
-    return with_readings(audited_step(of), topics={"t": looks}, progress=[of_queue])
+    return with_samples(audited_step(of), topics={"t": looks}, progress=[of_queue])
 
 
-def hits(consumer_offset: int, looks: TopicReadings, *, at: int = 1000, consumed: int | None = 500) -> list[RuleHit]:
+def hits(consumer_offset: int, looks: TopicSamples, *, at: int = 1000, consumed: int | None = 500) -> list[RuleHit]:
     return list(RULE.hits(step_with(100, consumer_offset, looks, at, consumed)))
 
 
@@ -91,7 +91,7 @@ def test_what_a_finding_says() -> None:
 def test_the_rate_is_since_the_first_snapshot_of_the_window_that_has_the_queue() -> None:
     """The window begins at −420 s."""
 
-    def rate(looks: dict[float, list[QueueReading | None]]) -> float | None:
+    def rate(looks: dict[float, list[QueueSample | None]]) -> float | None:
         (hit,) = hits(5999, oldest([("b", 0)], looks))
         assert hit.measures
         assert hit.measures["min_offset"] == 6000
@@ -111,7 +111,7 @@ def test_what_nobody_looked_at_is_unknown() -> None:
     for looks in (late, early, gone, {900: ["-"]}, {900: ["?/9"]}):
         assert hits(0, oldest([("b", 0)], looks)) == [], looks
     assert hits(0, oldest([("b", 7)], {900: [(6000, 9)]})) == []
-    assert list(RULE.hits(with_readings(step_with(100, 0, LOOKS)))) == []
+    assert list(RULE.hits(with_samples(step_with(100, 0, LOOKS)))) == []
 
 
 def test_without_both_rates_nothing_expires() -> None:
@@ -136,7 +136,7 @@ def test_one_look_serves_all_intervals_of_a_topic() -> None:
     assert [span(hit) for hit in RULE.hits(twice)] == ["0-1100", "0-1100"]
 
 
-#: age in hours (`-`: unknown), lag at the first and the last reading | finding; brokers keep messages for 72 hours, and
+#: age in hours (`-`: unknown), lag at the first and the last sample | finding; brokers keep messages for 72 hours, and
 #: 6 hours before that they are at risk; a day after it they are gone
 _AGED = """
     66    100 100 | 0-1100 AGED

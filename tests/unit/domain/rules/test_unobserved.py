@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.history import OffsetReadings, Subscriptions
+from spark_jobs.domain.model.history import OffsetSamples, Subscriptions
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.rules.snapshot_gaps import gaps, gaps_behind, gaps_where_named
 from spark_jobs.domain.rules.unobserved import RULE
-from tests.support.builders import audited_step, broker_said, interval, route, span, with_readings
+from tests.support.builders import audited_step, broker_said, interval, route, span, with_samples
 from tests.support.kernel import series_of
 from tests.support.samples import offsets
 from tests.support.tables import cells, time_spans
@@ -32,7 +32,7 @@ SPANS = """
     0..100 200..300 300..400       | 100..200 400..3600
     300..3600 0..100               | 100..300
 """
-#: Seconds of readings, each of which holds 60 s | gaps up to second 180.
+#: Seconds of samples, each of which holds 60 s | gaps up to second 180.
 TIMES = """
     0 60 120                       |
     0 60 121 180                   | 120..121
@@ -52,13 +52,13 @@ def test_gaps_between_spans() -> None:
     assert gaps([], 3600) == []
 
 
-def test_gaps_behind_readings() -> None:
+def test_gaps_behind_samples() -> None:
     for times, missing in cells(TIMES):
         seconds = np.array(times.split(), dtype=np.int64)
         assert gaps_behind(seconds, 180, 60) == time_spans(missing), times
 
 
-#: Seconds of a broker's readings, each of which holds 60 s | when the route names it | gaps.
+#: Seconds of a broker's samples, each of which holds 60 s | when the route names it | gaps.
 NAMED = """
     0 60 120 180                   | 0..200          |
     0 60 200                       | 0..220          | 120..200
@@ -85,7 +85,7 @@ def test_gaps_of_one_time_are_one() -> None:
     offset_times = [*range(-60, 241, 60), *range(400, 3600, 60)]
     topics = [interval(-210, 3600, None, topic=topic) for topic in ("t", "u")]
     step = audited_step(*topics, memberships={"b": answers})
-    step = with_readings(step, {"u": read(*offset_times)}, routes={"t": routes})
+    step = with_samples(step, {"u": read(*offset_times)}, routes={"t": routes})
     members, of_t, of_u = "membership_snapshots", "route_snapshots: t", "offset_snapshots: u"
     assert missing_in(step) == [
         ("100-400", "WARN", [members, of_u, of_t]),
@@ -106,7 +106,7 @@ def missing_in(step: AuditedStep) -> list[tuple[str, str | None, list[str]]]:
     return [(span(hit), hit.severity, [party.name for party in hit.conflicting_values or ()]) for hit in hits]
 
 
-def read(*times: float) -> OffsetReadings:
+def read(*times: float) -> OffsetSamples:
     return offsets([("b", 0)], {at: [(1, 1, 1, 5)] for at in times})
 
 
@@ -127,30 +127,30 @@ def test_routes_and_offsets_are_those_of_the_ordinary_topics_of_the_group() -> N
     routes = {topic: [route(0, 100, b=6), route(200, 3600, b=6)] for topic in ("t", "other", "%RETRY%g")}
     every = range(-60, 3600, 60)
     times = {"u": read(*(at for at in every if not 120 < at <= 240)), "%RETRY%g": read(0), "other": read(0)}
-    step = with_readings(audited_step(*topics), times, routes=routes)
+    step = with_samples(audited_step(*topics), times, routes=routes)
     assert missing_in(step) == [("100-300", "WARN", ["offset_snapshots: u", "route_snapshots: t"])]
 
 
 def test_a_topic_with_several_intervals_is_looked_at_once() -> None:
     topics = [interval(0, 100, None), interval(100, 3600, None)]
-    step = with_readings(audited_step(*topics), {"t": read(0, 3599)})
+    step = with_samples(audited_step(*topics), {"t": read(0, 3599)})
     assert missing_in(step) == [("60-3599", "WARN", ["offset_snapshots: t"])]
 
 
-def test_readings_outside_the_window_are_not_known_to_the_step() -> None:
+def test_samples_outside_the_window_are_not_known_to_the_step() -> None:
     """The window begins 420 s before the step."""
     step = audited_step(interval(-360, 3600, None))
-    assert missing_in(with_readings(step, {"t": read(-421, *range(0, 3600, 60), 3700)})) == []
-    early = missing_in(with_readings(step, {"t": read(-420, *range(0, 3600, 60))}))
+    assert missing_in(with_samples(step, {"t": read(-421, *range(0, 3600, 60), 3700)})) == []
+    early = missing_in(with_samples(step, {"t": read(-420, *range(0, 3600, 60))}))
     assert early == [("-360-0", "WARN", ["offset_snapshots: t"])]
-    assert missing_in(with_readings(step, {"t": read(-421, 3600)})) == []
+    assert missing_in(with_samples(step, {"t": read(-421, 3600)})) == []
 
 
 def test_one_broker_that_is_silent_is_named() -> None:
     def step(silent: range, route_of: list[Span[tuple[RouteEntry, ...]]], ends: int = 3600) -> AuditedStep:
         rows = {at: ["1/1", "-" if at in silent else "1/1"] for at in range(-60, ends, 60)}
         both = offsets([("a", 0), ("b", 0)], rows)
-        return with_readings(audited_step(interval(-210, 3600, None)), {"t": both}, routes={"t": route_of})
+        return with_samples(audited_step(interval(-210, 3600, None)), {"t": both}, routes={"t": route_of})
 
     def silence(span: str) -> list[tuple[str, str, list[str]]]:
         return [(span, "WARN", ["offset_snapshots: t (b)"])]
@@ -181,7 +181,7 @@ def test_queues_that_only_snapshots_outside_the_window_show_are_not_known_to_the
     rows = {at: ["1/1", "-" if 120 <= at < 300 else "1/1", "-", "-"] for at in range(-420, 3600, 60)}
     read = {"t": offsets(queues, {-600: ["1/1"] * 4} | rows)}
     routes = {"t": [route(-210, 3600, a=6, b=6, c=6)]}
-    step = with_readings(audited_step(interval(-210, 3600, None)), read, routes=routes)
+    step = with_samples(audited_step(interval(-210, 3600, None)), read, routes=routes)
     listed = series_of([(micros(at), broker_said(0, 1, "", NOTHING).state) for at in (0, 60)])
     hits = RULE.hits(replace(step, history=replace(step.history, memberships={"c": listed})))
     assert [(span(hit), hit.queue and hit.queue[1:3]) for hit in hits] == [("120-300", ("b", 0))]

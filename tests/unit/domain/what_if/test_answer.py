@@ -124,7 +124,7 @@ def test_no_number_if_nothing_is_simulated_or_the_advice_calls_it_unknown(limit:
 
 
 def test_only_the_snapshots_of_the_step_count() -> None:
-    # The last reading of the hour is that of 3,580 s; between it and the next one, 20 s later, nothing is known.
+    # The last sample of the hour is that of 3,580 s; between it and the next one, 20 s later, nothing is known.
     for seconds in (range(0, 3600, 20), range(0, 4200, 20)):
         found = answer(twins(seconds), Limit.DUPLICATE_IDS, 35_800, 8, 2)
         assert found == NUMBER.format("unique ids", "about 0", "35,800")

@@ -177,7 +177,7 @@ def test_offsets_of_twins_that_go_back_and_forth_bring_no_messages() -> None:
 
 def test_what_an_operator_brings_back_comes_in_again() -> None:
     history = steps(lambda _: ["c1"], [rate(10)], [lambda second: 10 * second - 2000 * (second >= 300)])
-    # The readings at 280 s and 300 s show 1,800 less. c1 was seen to take 10 a second and no more.
+    # The samples at 280 s and 300 s show 1,800 less. c1 was seen to take 10 a second and no more.
     assert only(history, UNCHANGED_CASE).highest == pytest.approx(1800, abs=10)
 
 

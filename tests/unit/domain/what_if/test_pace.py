@@ -71,7 +71,7 @@ def test_a_queue_that_changed_hands_stood_still_until_it_moved() -> None:
     def members(second: int) -> list[str]:
         return TWO if second >= 300 else ["c1"]
 
-    # Queue 1 goes to c2 at 300 s, and stands until 340 s; the reading at 360 s shows it moved.
+    # Queue 1 goes to c2 at 300 s, and stands until 340 s; the sample at 360 s shows it moved.
     def taken(second: int) -> int:
         return 10 * min(second, 300) + 10 * max(second - 340, 0) - 10
 

@@ -68,7 +68,7 @@ def test_the_fewest_members_that_drain_in_time() -> None:
     def burst(second: int) -> int:
         return 600 * (second >= 100)
 
-    # 8 × 600 messages in 20 s. A member consumes 400 meanwhile, then 400 between two readings, until a tenth is left:
+    # 8 × 600 messages in 20 s. A member consumes 400 meanwhile, then 400 between two samples, until a tenth is left:
     # 1 has 4,400, 200 s. 2 have 4,000, 100 s. 3 have 3,600, of which two have 1,400 each, 80 s. 4 have 3,200, 40 s.
     history = slow([burst] * 8, [lambda second: min(round(2.5 * max(second - 100, 0)), 600)] * 8)
     for wanted, members in ((200, 1), (199, 2), (100, 2), (99, 3), (80, 3), (79, 4)):

@@ -13,21 +13,21 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings
 
 Mask = NDArray[np.bool_]
-#: Some of the queues of a topic's readings: all of them in their order, or the places of their columns.
+#: Some of the queues of a topic's samples: all of them in their order, or the places of their columns.
 Columns = NDArray[np.int64] | slice
 Number = TypeVar("Number", np.int64, np.bool_)
 
 
 class Extents(NamedTuple):
-    """The extent of the window that ends at each reading, as rows (-1: none).
+    """The extent of the window that ends at each sample, as rows (-1: none).
 
-    `before`: the queue's known reading before each; `run`: where the readings without a gap begin that each belongs to;
-    `counted`: how many known readings there are up to each; `in_order`: per column its known readings, in the order of
-    time, before all others; `firsts`: the first reading of the window that ends at each.
+    `before`: the queue's known sample before each; `run`: where the samples without a gap begin that each belongs to;
+    `counted`: how many known samples there are up to each; `in_order`: per column its known samples, in the order of
+    time, before all others; `firsts`: the first sample of the window that ends at each.
     """
 
     before: Matrix
@@ -42,14 +42,14 @@ def chosen_columns(places: Sequence[int], count: int) -> Columns:
     return slice(None) if places == list(range(count)) else np.array(places, np.int64)
 
 
-class ReadingWindows:
-    """The snapshots of an interval until `end` × the columns asked for, each with readings from its `since` on; the
-    windows are those that end at readings from `start` on, which is the row `first_row`.
+class SampleWindows:
+    """The snapshots of an interval until `end` × the columns asked for, each with samples from its `since` on; the
+    windows are those that end at samples from `start` on, which is the row `first_row`.
     """
 
     def __init__(
         self,
-        readings: OffsetReadings,
+        samples: OffsetSamples,
         columns: Columns,
         *,
         since: NDArray[np.int64],
@@ -57,11 +57,11 @@ class ReadingWindows:
         end: int,
         settings: AuditSettings,
     ) -> None:
-        self._readings, self._rows, self._columns = readings, readings.inside(int(since.min()), end), columns
+        self._samples, self._rows, self._columns = samples, samples.inside(int(since.min()), end), columns
         self.since, self.start, self.end, self.settings = since, start, end, settings
-        self.times = readings.times[self._rows]
+        self.times = samples.times[self._rows]
         self.first_row = int(self.times.searchsorted(start))
-        self.lag = self._chosen(readings.lag)
+        self.lag = self._chosen(samples.lag)
         self.known = (self.lag != UNKNOWN) & (self.times[:, None] >= since)
         self.row = np.arange(len(self.times))[:, None]
 
@@ -71,22 +71,22 @@ class ReadingWindows:
     @cached_property
     def offset(self) -> Matrix:
         """The consumer offsets."""
-        return self._chosen(self._readings.consumed_to)
+        return self._chosen(self._samples.consumed_to)
 
     @cached_property
     def stored(self) -> Matrix:
         """The store times of the last consumed messages, milliseconds."""
-        return self._chosen(self._readings.last_timestamp)
+        return self._chosen(self._samples.last_timestamp)
 
     @cached_property
     def extents(self) -> Extents:
-        """The extents of all windows. Where no reading is missing, as mostly, one column stands for all."""
+        """The extents of all windows. Where no sample is missing, as mostly, one column stands for all."""
         extents = self._extents(self.known[:, :1] if self.known.all() else self.known)
         return Extents(*(np.broadcast_to(matrix, self.known.shape) for matrix in extents))
 
     @property
     def any_ends(self) -> Mask:
-        """Per column, whether it has a window. Two readings are one, where none is missing and there is no gap."""
+        """Per column, whether it has a window. Two samples are one, where none is missing and there is no gap."""
         if self.known.all() and (self.times[1:] - self.times[:-1] <= self.settings.max_gap).all():
             return np.full(len(self.since), len(self.times) > 1)
         return np.asarray((self.extents.firsts >= 0).any(axis=0))
@@ -94,7 +94,7 @@ class ReadingWindows:
     def _extents(self, known: Mask) -> Extents:
         latest, before = latest_rows(known), previous_rows(known)
         lasting = self.times[:, None] - self.times[np.maximum(before, 0)]
-        # No window reaches beyond the first known reading, and those after a gap.
+        # No window reaches beyond the first known sample, and those after a gap.
         run = latest_rows(known & ((before < 0) | (lasting > self.settings.max_gap)))
         counted: Matrix = np.cumsum(known, axis=0)
         in_order = np.argsort(~known, axis=0, kind="stable")
@@ -104,7 +104,7 @@ class ReadingWindows:
     def _full_window_starts(
         self, known: Mask, latest: Matrix, run: Matrix, counted: Matrix, in_order: Matrix
     ) -> Matrix:
-        """The first reading of the whole window that ends at each reading; -1: it has none."""
+        """The first sample of the whole window that ends at each sample; -1: it has none."""
         thresholds = self.settings.thresholds
         reaches = self.times.searchsorted(self.times - thresholds.verdict_window_seconds * SECOND, "right") - 1
         by_time = np.where(reaches[:, None] >= 0, latest[np.maximum(reaches, 0)], -1)
@@ -116,7 +116,7 @@ class ReadingWindows:
         return window_starts
 
     def _with_short_ones(self, window_starts: Matrix, latest: Matrix, run: Matrix) -> Matrix:
-        """The first readings, where a column without a whole window gets one: all readings up to its last known one."""
+        """The first samples, where a column without a whole window gets one: all samples up to its last known one."""
         last, column = latest[-1], np.arange(window_starts.shape[1])
         begins = run[last, column]
         short = np.flatnonzero((window_starts < 0).all(axis=0) & (last >= self.first_row) & (begins < last))
@@ -168,7 +168,7 @@ def latest_rows(mask: Mask) -> Matrix:
 
 
 def previous_rows(present: Mask) -> Matrix:
-    """Per reading the row of the queue's last reading before it; -1: there is none, nor is it a reading itself."""
+    """Per sample, the row of the queue's last sample before it; -1: there is none, nor is it a sample itself."""
     row = np.arange(len(present))[:, None]
     if present.all():  # as mostly
         return np.broadcast_to(row - 1, present.shape)
@@ -178,6 +178,6 @@ def previous_rows(present: Mask) -> Matrix:
 
 
 def age_ms(at: Matrix, stored: Matrix, lag: Matrix) -> Matrix:
-    """From the storing of the last consumed message (ms) to the reading (microseconds), in ms, where a lag is left."""
+    """From the storing of the last consumed message (ms) to the sample (microseconds), in ms, where a lag is left."""
     age = at // MILLISECOND - np.maximum(stored, 0)
     return np.where((lag > 0) & (stored > 0) & (age >= 0), age, UNKNOWN)

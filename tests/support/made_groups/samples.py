@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.model.history import RETRY, UNKNOWN, OffsetReadings, Place, TopicReadings
+from spark_jobs.domain.model.history import RETRY, UNKNOWN, OffsetSamples, Place, TopicSamples
 from spark_jobs.domain.model.window import MILLISECOND, SECOND
 from tests.support.made_groups.lives import Hosts, Life, Standing, Time, at
 
@@ -36,9 +36,9 @@ def places(hosts: Hosts) -> list[Place]:
     return [(broker, number) for broker, count in sorted(hosts.items()) for number in range(count)]
 
 
-def offset_readings(
+def offset_samples(
     life: Life, topic: str, seconds: Sequence[float], base: int, numbers: np.random.Generator
-) -> OffsetReadings:
+) -> OffsetSamples:
     """Consumed close behind, but for what is left and what stands; nobody commits in a retry topic that stays empty."""
     times, queues, present = _rounds(life, topic, seconds)
     end = _written(life, topic, times, len(queues), base)
@@ -72,10 +72,10 @@ def offset_readings(
         stored = np.where((consumed > 0) & (times >= life.rewound)[:, None], stored - 3_600_000, stored)
     pulled = np.minimum(end, consumed + CACHED) if life.commits else consumed
     end, consumed, pulled, stored = (np.where(present, one, UNKNOWN) for one in (end, consumed, pulled, stored))
-    return OffsetReadings(_all_micros(times), queues, end, consumed, pulled, stored, present)
+    return OffsetSamples(_all_micros(times), queues, end, consumed, pulled, stored, present)
 
 
-def topic_readings(life: Life, topic: str, seconds: Sequence[float], base: int) -> TopicReadings:
+def topic_samples(life: Life, topic: str, seconds: Sequence[float], base: int) -> TopicSamples:
     """Of all queues, those that nobody can read, too; the broker has deleted what it does not keep."""
     times, queues, present = _rounds(life, topic, seconds, of_writers=True)
     end = _written(life, topic, times, len(queues), base)
@@ -83,7 +83,7 @@ def topic_readings(life: Life, topic: str, seconds: Sequence[float], base: int) 
         end = _again(end, times, life.made_again, life.faster)
     oldest = np.zeros_like(end) if life.keeps is None else np.maximum(end - life.keeps, 0)
     first, end = (np.where(present, one, UNKNOWN) for one in (oldest, end))
-    return TopicReadings(_all_micros(times), queues, first, end, present)
+    return TopicSamples(_all_micros(times), queues, first, end, present)
 
 
 def _rounds(

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from expectations.rows import distinct
-from spark_jobs.domain.model.history import UNKNOWN, ClientReadings, ConsumeStatus, OffsetReadings, Place, TopicReadings
+from spark_jobs.domain.model.history import UNKNOWN, ClientSamples, ConsumeStatus, OffsetSamples, Place, TopicSamples
 from spark_jobs.pipeline.exchange import CLIENT, MEASURED, OFFSETS, TOPIC, Kind
 from spark_jobs.store.arrow_values import offsets_of, one_array, ranges, sizes_of
 
@@ -42,7 +42,7 @@ class _SampleLists(NamedTuple):
         return cls(offsets_of(sizes)[:-1], sizes, numbers)
 
 
-class Readings:
+class Samples:
     """The samples of one shuffled group (`exchange.SAMPLES`), by the fingerprint of the state that each belongs to."""
 
     def __init__(self, samples: pa.Table) -> None:
@@ -64,24 +64,24 @@ class Readings:
         """Which of the samples at these places comes first, second, … in time; the gate let one through of each."""
         return np.unique(self.times[places], return_index=True)[1]
 
-    def offsets(self, layouts: Sequence[Layout]) -> OffsetReadings:
+    def offsets(self, layouts: Sequence[Layout]) -> OffsetSamples:
         """One topic's samples of a group, from those of each of its lists of queues."""
         times, queues, numbers, present = self._matrices(OFFSETS, layouts)
         end, consumer, pull, last = (numbers[name] for name in OFFSETS.numbers)
-        return OffsetReadings(times, queues, end, consumer, pull, last, present)
+        return OffsetSamples(times, queues, end, consumer, pull, last, present)
 
-    def topics(self, layouts: Sequence[Layout]) -> TopicReadings:
+    def topics(self, layouts: Sequence[Layout]) -> TopicSamples:
         """The samples of one topic's own offsets, in the same way."""
         times, queues, numbers, present = self._matrices(TOPIC, layouts)
-        return TopicReadings(times, queues, numbers["min_offset"], numbers["max_offset"], present)
+        return TopicSamples(times, queues, numbers["min_offset"], numbers["max_offset"], present)
 
-    def clients(self, places: Numbers) -> ClientReadings:
+    def clients(self, places: Numbers) -> ClientSamples:
         """Return what a client measured in the samples at these places, in their order."""
         starts, sizes, numbers = self._lists[CLIENT]
         flat = ranges(starts[places], sizes[places])
-        taken = {name: of_name[flat] for name, of_name in numbers.items() if name in ClientReadings.__annotations__}
+        taken = {name: of_name[flat] for name, of_name in numbers.items() if name in ClientSamples.__annotations__}
         statuses = [self._statuses.get(place) for place in places.tolist()]
-        return ClientReadings(offsets_of(sizes[places]), statuses=statuses, **taken)
+        return ClientSamples(offsets_of(sizes[places]), statuses=statuses, **taken)
 
     def _matrices(
         self, kind: Kind, layouts: Sequence[Layout]

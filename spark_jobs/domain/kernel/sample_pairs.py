@@ -1,4 +1,4 @@
-"""The readings of a topic alongside those before them: messages produced and consumed in between.
+"""The samples of a topic alongside those before them: messages produced and consumed in between.
 
 End offsets that fall say whether a topic was created again, or its broker has another part of the same messages.
 Committed offsets that are beyond the end since belong to the topic's former life.
@@ -12,23 +12,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.reading_windows import Columns, Mask, at_rows, cut, latest_rows, previous_rows
+from spark_jobs.domain.kernel.sample_windows import Columns, Mask, at_rows, cut, latest_rows, previous_rows
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, Matrix, OffsetReadings
+from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, Matrix, OffsetSamples
 from spark_jobs.domain.model.window import MILLISECOND, SECOND
 
 #: By how much the clocks of brokers and recorder may differ.
 CLOCK_TOLERANCE = 60 * SECOND
 
 
-class ReadingPairs(NamedTuple):
-    """Readings at some `rows` of a topic's, alongside the reading before each of them: matrices of snapshots × queues.
+class SamplePairs(NamedTuple):
+    """Samples at some `rows` of a topic's, alongside the sample before each of them: matrices of snapshots × queues.
 
-    `previous`: the row of the queue's reading before. `produced`, `forward` and `back`: messages since then, `UNKNOWN`
+    `previous`: the row of the queue's sample before. `produced`, `forward` and `back`: messages since then, `UNKNOWN`
     where they are not known or, for the consumer's two directions, where it went the other way.
     """
 
-    readings: OffsetReadings
+    samples: OffsetSamples
     rows: slice
     times: NDArray[np.int64]
     previous: Matrix
@@ -37,14 +37,14 @@ class ReadingPairs(NamedTuple):
     back: Matrix
     moved: Mask
 
-    def part(self, rows: slice, columns: Columns) -> ReadingPairs:
+    def part(self, rows: slice, columns: Columns) -> SamplePairs:
         """The pairs of these rows and queues."""
         own = slice(rows.start - self.rows.start, rows.stop - self.rows.start)
-        return ReadingPairs(self.readings, rows, self.times[own], *cut(self[3:], own, columns))
+        return SamplePairs(self.samples, rows, self.times[own], *cut(self[3:], own, columns))
 
 
 class _Compared(NamedTuple):
-    """All readings of a topic compared with the one before, whatever the window. `growth` of the consumer offset."""
+    """All samples of a topic compared with the one before, whatever the window. `growth` of the consumer offset."""
 
     previous: Matrix
     comparable: Mask
@@ -56,10 +56,10 @@ class _Compared(NamedTuple):
 
 
 @cached_with_value
-def _compared(readings: OffsetReadings) -> _Compared:
-    """Messages produced and consumed since the reading before; without ends, the committed offsets are compared."""
-    end, committed, known = readings.end_offset, readings.consumer_offset, readings.consumed_to
-    previous = previous_rows(readings.present)
+def _compared(samples: OffsetSamples) -> _Compared:
+    """Messages produced and consumed since the sample before; without ends, the committed offsets are compared."""
+    end, committed, known = samples.end_offset, samples.consumer_offset, samples.consumed_to
+    previous = previous_rows(samples.present)
     has_previous = previous >= 0
     end_before, known_before = at_rows(end, previous), at_rows(known, previous)
     has_end, had_end = end != UNKNOWN, end_before != UNKNOWN
@@ -75,34 +75,34 @@ def _compared(readings: OffsetReadings) -> _Compared:
         np.where(is_growth, growth, UNKNOWN),
         was_known & is_known & (known != known_before),
         fell,
-        readings.present & (readings.beyond_end > RACE_MESSAGES),
+        samples.present & (samples.beyond_end > RACE_MESSAGES),
     )
 
 
-def reading_pairs(readings: OffsetReadings, seen: slice) -> ReadingPairs:
-    """The readings at these rows: not compared across a topic created again, nor after an offset beyond the end."""
-    previous, comparable, produced, growth, moved, fell, beyond = cut(_compared(readings), seen)
-    times, has_previous = readings.times[seen], previous >= seen.start
+def sample_pairs(samples: OffsetSamples, seen: slice) -> SamplePairs:
+    """The samples at these rows: not compared across a topic created again, nor after an offset beyond the end."""
+    previous, comparable, produced, growth, moved, fell, beyond = cut(_compared(samples), seen)
+    times, has_previous = samples.times[seen], previous >= seen.start
     comparable, produced = comparable & has_previous, np.where(has_previous, produced, UNKNOWN)
     is_fall, is_beyond = (fell & has_previous).any(), beyond.any()
     rows = np.maximum(previous - seen.start, -1) if is_fall or is_beyond else previous
     if is_fall:
-        end, known, stored = cut((readings.end_offset, readings.consumed_to, readings.last_timestamp), seen)
-        ends = EndReadings(times, end, known, stored, rows)
+        end, known, stored = cut((samples.end_offset, samples.consumed_to, samples.last_timestamp), seen)
+        ends = EndSamples(times, end, known, stored, rows)
         fallen = falls(ends, fell & has_previous)
         comparable, produced = comparable | fallen.same_log, np.where(fallen.is_produced, fallen.produced, produced)
         beyond = beyond & ~np.maximum.accumulate(fallen.same_log, axis=0)
     forward, back = comparable & (growth >= 0), comparable & (growth < 0) & (growth != UNKNOWN)
     if is_beyond:
-        known = readings.consumed_to[seen]
+        known = samples.consumed_to[seen]
         is_former = stand_beyond(has_previous & (known != at_rows(known, rows)), beyond)
         forward, back = forward & ~at_rows(beyond, rows), back & ~at_rows(is_former, rows)
     counted = (produced, np.where(forward, growth, UNKNOWN), np.where(back, -growth, UNKNOWN))
-    return ReadingPairs(readings, seen, times, previous, *counted, moved & has_previous)
+    return SamplePairs(samples, seen, times, previous, *counted, moved & has_previous)
 
 
-class EndReadings(NamedTuple):
-    """Readings of a step as matrices of snapshots × queues, and the rows of the readings before (-1: none).
+class EndSamples(NamedTuple):
+    """Samples of a step as matrices of snapshots × queues, and the rows of the samples before (-1: none).
 
     `times`: microseconds; `stored`: store time of the last consumed message, milliseconds.
     """
@@ -116,8 +116,8 @@ class EndReadings(NamedTuple):
 
 @dataclass(frozen=True)
 class Falls:
-    """Falls of the end offset in an unchanged log: `same_log`, at the readings that show it. `produced`: messages since
-    the reading before, where that is not the difference of end offsets; `is_produced`: where it is so.
+    """Falls of the end offset in an unchanged log: `same_log`, at the samples that show it. `produced`: messages since
+    the sample before, where that is not the difference of end offsets; `is_produced`: where it is so.
     """
 
     same_log: NDArray[np.bool_]
@@ -125,34 +125,34 @@ class Falls:
     is_produced: NDArray[np.bool_]
 
 
-def falls(readings: EndReadings, fell: NDArray[np.bool_]) -> Falls:
-    """The falls (`fell`: at the readings that show one) in an unchanged log, by the later readings.
+def falls(samples: EndSamples, fell: NDArray[np.bool_]) -> Falls:
+    """The falls (`fell`: at the samples that show one) in an unchanged log, by the later samples.
 
     The group's offset went back to a message stored before the fall, or the end comes back by half of the fall.
     """
-    result = Falls(np.zeros_like(fell), np.full_like(readings.end, UNKNOWN), np.zeros_like(fell))
+    result = Falls(np.zeros_like(fell), np.full_like(samples.end, UNKNOWN), np.zeros_like(fell))
     # The last first: of falls before the end offset is back, the first one fell from the highest.
     for row, column in reversed(np.argwhere(fell).tolist()):
-        high, returned = int(readings.end[readings.previous[row, column], column]), _return(readings, row, column)
-        is_old = _is_old(readings, row, column)
+        high, returned = int(samples.end[samples.previous[row, column], column]), _return(samples, row, column)
+        is_old = _is_old(samples, row, column)
         if is_old or (is_old is None and returned is not None):
             result.same_log[row, column] = True
             if returned is not None:
                 result.is_produced[row : returned + 1, column] = True
                 result.produced[row:returned, column] = UNKNOWN
-                result.produced[returned, column] = readings.end[returned, column] - high
+                result.produced[returned, column] = samples.end[returned, column] - high
     return result
 
 
 def stand_beyond(changed: NDArray[np.bool_], beyond: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The readings whose committed offset (`changed`: another than before) a reading showed beyond the end."""
+    """The samples whose committed offset (`changed`: another than before) a sample showed beyond the end."""
     since, last_beyond = latest_rows(changed), latest_rows(beyond)
     return np.asarray((last_beyond >= since) & (last_beyond >= 0))
 
 
-def _return(readings: EndReadings, row: int, column: int) -> int | None:
-    """The reading that shows the end offset where it was before the fall, by a jump; None: it grew, or none does."""
-    end, before = readings.end[:, column], readings.previous[:, column]
+def _return(samples: EndSamples, row: int, column: int) -> int | None:
+    """The sample that shows the end offset where it was before the fall, by a jump; None: it grew, or none does."""
+    end, before = samples.end[:, column], samples.previous[:, column]
     high = end[before[row]]
     later = np.flatnonzero(end[row:] >= high)
     if not len(later):
@@ -162,12 +162,12 @@ def _return(readings: EndReadings, row: int, column: int) -> int | None:
     return returned if last != UNKNOWN and 2 * (end[returned] - last) >= high - end[row] else None
 
 
-def _is_old(readings: EndReadings, row: int, column: int) -> bool | None:
+def _is_old(samples: EndSamples, row: int, column: int) -> bool | None:
     """Return whether the group went back to a message from before the fall; None: it did not, or that is unknown."""
-    before = readings.previous[row, column]
-    consumed, stored = readings.consumed_to[row:, column], readings.stored[row:, column]
-    is_back = (consumed > 0) & (stored > 0) & (consumed < readings.consumed_to[before, column])
+    before = samples.previous[row, column]
+    consumed, stored = samples.consumed_to[row:, column], samples.stored[row:, column]
+    is_back = (consumed > 0) & (stored > 0) & (consumed < samples.consumed_to[before, column])
     if not is_back.any():
         return None
-    fell_after = int(readings.times[before]) - CLOCK_TOLERANCE
+    fell_after = int(samples.times[before]) - CLOCK_TOLERANCE
     return bool(stored[int(is_back.argmax())] * MILLISECOND < fell_after)
