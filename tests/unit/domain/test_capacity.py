@@ -62,6 +62,11 @@ def test_a_listener_depends_on_queues_that_are_left(
     assert with_shares(signed, members, queues) == limit
 
 
+@pytest.mark.parametrize(("readable", "members", "more"), [(16, 3, 1), (4, 2, 2), (5, 2, 1), (4, 4, 1)])
+def test_so_many_more_members_leave_the_busiest_a_queue_less(readable: int, members: int, more: int) -> None:
+    assert capacity.more_members(held("MEMBERS", readable=readable, members=members)) == more
+
+
 @pytest.mark.parametrize(("members", "shares"), [(None, (None, None)), (0, (None, 8)), (3, (3, 2)), (9, (1, 1))])
 def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[int | None, int | None]) -> None:
     found = group(members=members)

@@ -90,6 +90,7 @@ def test_what_came_to_a_queue_without_an_offset_that_nobody_consumes_waits() -> 
         return Measured(*queues[0][6:]), total.backlog_max
 
     assert highest("UNASSIGNED", never) == (Measured(None, None, 1000, produced=1000, consumed=None), 1008)
+    assert highest("UNASSIGNED", {0: ["9/?", "9/1"], 60: ["9/?", "9/1"]})[0] == Measured(produced=0)
     assert highest("BEHIND", never) == (Measured(None, None, None, produced=1000, consumed=None), 8)
     assert highest("UNASSIGNED", {**never, 100: ["1200/1190", "9/1"]})[1] == 8
 

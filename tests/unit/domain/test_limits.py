@@ -8,13 +8,14 @@ import pytest
 
 from spark_jobs.domain.kernel.audited_step import RebalanceInterval
 from spark_jobs.domain.model.finding import Finding
-from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.history import ClientHistory, Place
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.status.backlog import queue_intervals
 from spark_jobs.domain.status.capacity import HeldBack, Limit
 from spark_jobs.domain.status.limits import held_back
 from tests.support import findings as builder
 from tests.support.builders import audited_step, replayed
+from tests.support.client_steps import client_history
 from tests.support.samples import measured, offsets
 
 PLACES: list[Place] = [("b", 0), ("b", 1)]
@@ -46,11 +47,13 @@ def held(
     lag: int | None = 900,
     other: int = 0,
     read: dict[int, list[str]] = READ,
+    clients: dict[str, ClientHistory] | None = None,
 ) -> dict[Limit, HeldBack]:
     intervals = intervals or [replayed(0, 3600, OWNED)]
     lags = [[lag, other, *[0] * (len(interval.measured) - 2)] for interval in intervals]
     rows = [measured(interval, lag_last=of, lag_max=of) for interval, of in zip(intervals, lags, strict=True)]
     step = audited_step(*intervals, progress=rows, offsets={"t": offsets(PLACES, read)})
+    step = replace(step, history=replace(step.history, clients=clients or {}))
     queues = queue_intervals(rows)
     return {limit_held.limit: limit_held for limit_held in held_back(step, queues, queues.unknown(), findings)}
 
@@ -175,6 +178,13 @@ def test_of_one_queue_the_limit_under_which_it_grew_most() -> None:
     assert held(intervals=late) == {}
 
 
+def test_growths_under_one_limit_are_added_up() -> None:
+    """300 and 300 messages, and 500 in between."""
+    cut = [replayed(0, 120, OWNED), replayed(120, 220, OWNED), replayed(220, 3600, OWNED)]
+    read = {0: ["10/10"] * 2, 100: ["310/10"] * 2, 200: ["810/10"] * 2, 300: ["1110/10"] * 2}
+    assert list(held(finding("MIXED_STRATEGIES", begin=120, end=220), intervals=cut, read=read)) == ["QUEUES"]
+
+
 def test_of_equal_growth_the_first_limit_counts() -> None:
     """450 messages in each of two intervals."""
     cut = [replayed(0, 150, OWNED), replayed(150, 3600, OWNED)]
@@ -206,6 +216,12 @@ def test_more_members_are_the_answer_only_to_what_they_could_not_consume(cells: 
 
 def test_slow_members_are_owners_of_the_queue() -> None:
     assert held(finding("FLOW_CONTROLLED", queue=0, client_ids="A B"))[Limit.LISTENER_AND_QUEUES].slow_members == 1
+
+
+def test_threads_of_slow_members_are_those_that_they_reported_last() -> None:
+    reported = client_history({"consume_threads": 20}, {"consume_threads": 8}, {})
+    (limited,) = held(finding("SLOW_LISTENER", client_ids="A"), clients={"A": reported}).values()
+    assert (limited.slow_members, limited.threads) == (1, 8)
 
 
 def test_queues_of_limits_are_added_up() -> None:

@@ -162,6 +162,8 @@ TWINS = ("c1 c1 c2", 2, 2, 2)
             [("0-20", 2)],
             id="while both are even: from 20 on, one of the two is of a strategy that need not be",
         ),
+        pytest.param([_shared("t", "c1 c2", 2, 2), _shared("u", "c1 c2", 2, 2)], [], id="without remainders"),
+        pytest.param([_shared("t", "c1", 2), _shared("u", "c1", 2)], [], id="one member has all"),
         pytest.param(
             [_shared("t", *TWINS, time="0-20"), _shared("u", *TWINS, time="20-40")],
             [],
@@ -205,6 +207,7 @@ _TRAFFIC = """
     99/99x1 0/0x1                                     | -
     199/199x2 0/0x1                                   | -
     900/900x1                                         | -
+    ?/900x1 900/?x1                                   | -
     ?/900x1 100/100x1                                 | -
     900/?x1 100/100x1                                 | -
     ?/900x1 300/300x1 100/100x1                       | c2 c3

@@ -12,12 +12,12 @@ from spark_jobs.domain.evaluate import audited_step as audited_history
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.finding import ConflictingValue
-from spark_jobs.domain.model.history import Connection, GroupHistory, Membership, ServerRoutes
+from spark_jobs.domain.model.history import Connection, GroupHistory, Membership, ServerRoutes, Subscriptions
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.membership_view_split import RULE
-from tests.support.builders import allocation, audited_step, interval, members
+from tests.support.builders import allocation, audited_step, broker_said, interval, members
 from tests.support.findings import rule_hit
 from tests.support.kernel import SETTINGS, series_of
 from tests.support.times import START, micros, second_of
@@ -89,6 +89,11 @@ def test_a_list_that_changes_during_a_split_is_compared_with_those_that_stay() -
     asked = {"b": range(0, 200, 10), "b2": range(0, 131, 10)}
     step = _step("b 100-140 c1", "b2 100-180 c1 c2 @130", "b 140-180 c1 c3", asked=asked)
     assert _spans(step) == [(100, 180, 130)]
+    # One change more than the other list's is no reason of its own.
+    nothing: Subscriptions = frozenset()
+    of_b = [broker_said(100, 140, "c1", nothing), broker_said(140, 180, "c1 c3", nothing)]
+    lists = {"b": of_b, "b2": [broker_said(100, 180, "c1 c2", nothing)]}
+    assert {hit.cause for hit in RULE.hits(replace(step, memberships=lists))} == {"BROKERS_DISAGREE"}
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.rules.producer_skew import RULE, skew
-from tests.support.builders import allocation, audited_step, interval, members, span
-from tests.support.samples import progress
+from tests.support.builders import allocation, audited_step, interval, members, span, with_samples
+from tests.support.samples import offsets, progress
 from tests.support.tables import cells
 from tests.support.times import START, micros
 
@@ -76,6 +76,25 @@ def test_queues_that_get_more_than_others() -> None:
     assert hot(produced(200, 400, 0, 0, 0, topic="%RETRY%g")) == []
     assert hot(produced(200, None, None)) == []
     assert hot() == []
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"), [(0, 3600, "0-3600"), (1200, 1800, "1200-1800"), (1200, 3600, "1200-3600")]
+)
+def test_a_queue_is_hot_while_its_samples_rise_more_than_those_of_the_others(
+    start: int, end: int, expected: str
+) -> None:
+    """A sample a minute from before the step on: a message in each queue, and 600 in queue 0 from `start` to `end`.
+    Queue 3, and those of a broker without messages, are in no sample; one sample lacks queue 1.
+    """
+    rows = {}
+    for second in range(-60, 3600, 60):
+        each, more = second // 60, 10 * max(0, min(second, end) - start)
+        rows[second] = [f"{100 + each + more}/0", "-" if second == 1500 else f"{100 + each}/0", f"{100 + each}/0"]
+    queues = [*(("b", number) for number in range(4)), ("z", 0)]
+    part = of_brokers(10 * (end - start), 60, 60, 60, 0, queues=queues)
+    step = with_samples(step_with(part), {"t": offsets(queues[:3], rows)})
+    assert [(hit.queue and hit.queue.queue_id, span(hit)) for hit in RULE.hits(step)] == [(0, expected)]
 
 
 def test_messages_of_all_intervals_count_together() -> None:

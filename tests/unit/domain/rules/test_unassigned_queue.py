@@ -32,6 +32,22 @@ def test_each_queue_without_owner_with_its_cause_and_whose_share_it_is() -> None
     ]
 
 
+@pytest.mark.parametrize(("source", "assumed"), [("CLIENT", []), ("DEFAULT", [1, 2])])
+def test_of_an_assumed_strategy_it_is_assumed_which_queues_its_members_leave_out(
+    source: str, assumed: list[int]
+) -> None:
+    listed = members("c1 c1 c2-")
+    causes = {1: ("DUPLICATE_CLIENT_ID", "c1"), 2: ("MEMBER_NOT_SUBSCRIBED", "c2"), 3: ("WAITS_FOR_LOCK", None)}
+    owned = replace(interval(0, 60, listed, allocation(listed, "0+1 - - -", unassigned=causes)), strategy_source=source)
+    hits = RULE.hits(audited_step(owned))
+    assert [hit.queue and hit.queue.queue_id for hit in hits if hit.is_assumed] == assumed
+    assert {hit.hint for hit in hits if hit.is_assumed} <= {
+        "These are the queues if the strategy is AVG: neither clients nor the configuration name it, and no client "
+        "reports its queues."
+    }
+    assert {hit.hint for hit in hits if not hit.is_assumed} == {None}
+
+
 def test_a_group_must_be_offline_for_longer_than_a_restart_takes() -> None:
     """A snapshot a minute: one shows it, and the next one does not."""
     owned = allocation((), "-", unassigned={0: ("GROUP_OFFLINE", None)})
@@ -108,6 +124,10 @@ def test_messages_that_came_or_wait_decide_how_severe_it_is(
     cause: str, produced: int | None, backlog: int | None, severity: str
 ) -> None:
     assert RULE.severity(Condition(None, cause, (), True, produced, backlog)) == severity
+
+
+def test_a_queue_that_only_an_assumed_strategy_leaves_out_is_a_warning() -> None:
+    assert RULE.severity(Condition(None, "MEMBER_NOT_SUBSCRIBED", (), True, 1, None, is_assumed=True)) == "WARN"
 
 
 @pytest.mark.parametrize(("cause", "severity"), [("DUPLICATE_CLIENT_ID", "INFO"), ("GROUP_OFFLINE", "ERROR")])
