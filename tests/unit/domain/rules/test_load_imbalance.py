@@ -162,6 +162,11 @@ TWINS = ("c1 c1 c2", 2, 2, 2)
             [("0-20", 2)],
             id="while both are even: from 20 on, one of the two is of a strategy that need not be",
         ),
+        pytest.param(
+            [_shared("t", *TWO_ONE, time="0-20"), _shared("u", *TWO_ONE), _shared("v", *TWO_ONE)],
+            [("0-20", 3), ("20-60", 2)],
+            id="without a topic that is over",
+        ),
         pytest.param([_shared("t", "c1 c2", 2, 2), _shared("u", "c1 c2", 2, 2)], [], id="without remainders"),
         pytest.param([_shared("t", "c1", 2), _shared("u", "c1", 2)], [], id="one member has all"),
         pytest.param(
