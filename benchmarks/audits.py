@@ -4,8 +4,6 @@ A line is the interval to audit; the answer is a line with the seconds that it t
 compared has is imported here.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

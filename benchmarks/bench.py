@@ -1,7 +1,5 @@
 """One run of the benchmark: its fleets, made once, and what several measures share."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace

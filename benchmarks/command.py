@@ -1,7 +1,5 @@
 """The benchmark: what an audit costs in units of other work, how that grows, and which goals it misses."""
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from collections.abc import Callable, Iterator, Sequence

@@ -4,8 +4,6 @@ It replays what the benchmark's fleets are: every client runs AVG and subscribes
 broker, brokers are readable, and no sample is stored twice. The audit looks after all of that besides.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

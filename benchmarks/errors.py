@@ -1,7 +1,5 @@
 """The error of a benchmark that cannot measure something."""
 
-from __future__ import annotations
-
 from spark_jobs.errors import RebalanceAuditError
 
 

@@ -1,7 +1,5 @@
 """What a made fleet is like at any moment, as Columns: the same seed gives the same fleet, without a Python loop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

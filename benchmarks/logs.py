@@ -2,8 +2,6 @@
 result as the last line out.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

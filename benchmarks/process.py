@@ -1,7 +1,5 @@
 """Runs a task in a fresh process, and watches how much memory it takes."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Two commits side by side: this one, and one before it, checked out in a folder of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The source tables of a made fleet."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from urllib.parse import unquote, urlparse
 

@@ -1,7 +1,5 @@
 """A standalone cluster of pip's Spark on this machine: a master and two workers of one core each."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

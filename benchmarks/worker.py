@@ -1,7 +1,5 @@
 """One measurement in a process of its own: the JSON file of a task in, its result as the last line out."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """Rules that several tables share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from expectations.rows import Rows, Values, all_of

@@ -1,7 +1,5 @@
 """Expectations, and the suite of a table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,8 +1,6 @@
 # PYTHON_ARGCOMPLETE_OK
 """`python -m rebalance_audit`, and the command `rebalance-audit`."""
 
-from __future__ import annotations
-
 from spark_jobs.cli.main import entry_point
 
 if __name__ == "__main__":

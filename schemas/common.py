@@ -1,7 +1,5 @@
 """Columns and structs that several tables share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from schemas.table import Table

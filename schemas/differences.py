@@ -1,7 +1,5 @@
 """How the columns that a table was found with differ from those of its module, and which of them can be added."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """`python -m schemas.handbook` writes docs/tables.md from the tables: text and code cannot part."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path

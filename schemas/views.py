@@ -1,7 +1,5 @@
 """Flat views of the published tables, for BI tools: no nested column, no reserved word, units in names."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from schemas.allocations import ALLOCATIONS

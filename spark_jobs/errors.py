@@ -1,7 +1,5 @@
 """Every error a user can meet: one base with an exit code, one leaf per cause, caught once in `cli.main`."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 

@@ -1,7 +1,5 @@
 """Places of this installation: its own files, in a checkout or in a wheel, and what set-up has fetched."""
 
-from __future__ import annotations
-
 import os
 import sys
 from importlib.metadata import PackageNotFoundError, version

@@ -1,7 +1,5 @@
 """Everything that is measured, in the order of the table."""
 
-from __future__ import annotations
-
 from benchmarks.measure import Measure
 from benchmarks.measures import before, cluster, commands, cost, growth, java, logs, wide
 

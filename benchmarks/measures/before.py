@@ -1,7 +1,5 @@
 """What a run costs now ÷ at a commit before, which `--before` names; the two take turns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta

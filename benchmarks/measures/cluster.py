@@ -1,7 +1,5 @@
 """Whether a small cluster costs more than one process: a master and two workers, all on this machine."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 

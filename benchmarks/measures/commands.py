@@ -1,7 +1,5 @@
 """What whole processes take: answers that are read from published tables, help, the tests."""
 
-from __future__ import annotations
-
 import re
 
 from benchmarks.bench import RECORDING, Bench

@@ -1,7 +1,5 @@
 """What an audit of the whole fleet costs: in itself, and against SQL that was written for its replay alone."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 

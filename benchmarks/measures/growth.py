@@ -1,7 +1,5 @@
 """How the time of an audit grows: with the groups, with the age of the tables, with the rebalances."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """RocketMQ's own classes in a loop: what it would take to ask them instead."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What reading a broker's logs takes: on two cores, and how memory grows with them."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import NamedTuple

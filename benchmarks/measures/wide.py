@@ -1,7 +1,5 @@
 """One very large group against many ordinary ones, whatever strategy they run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The errors of the API: whatever fails below is raised as one of the project's own."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar

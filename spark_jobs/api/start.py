@@ -1,7 +1,5 @@
 """How Spark is started: for small or for large work, as the user says or Delta's log tells."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

@@ -1,7 +1,5 @@
 """The access key and secret key of a cluster with ACL: from the environment or a file of one's own, never shown."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Further names to ask for, from the texts that came, and texts as the recording has them."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping

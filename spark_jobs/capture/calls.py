@@ -1,7 +1,5 @@
 """One call to the cluster: request, callee and outcome; texts in, texts out. `java_admin` is the real `Admin`."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import StrEnum

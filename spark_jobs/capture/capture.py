@@ -1,7 +1,5 @@
 """Round after round, each spread over the collection interval, until the time is up or somebody says so."""
 
-from __future__ import annotations
-
 import logging
 import re
 import threading

@@ -1,7 +1,5 @@
 """State of the cluster: groups and topics to ask for, proxies, and whom to ask. It changes during the capture."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Optional calls: versions, request modes, topic attributes, offsets of queues. They never delay those of `rounds`."""
 
-from __future__ import annotations
-
 from spark_jobs.capture import bodies, lines
 from spark_jobs.capture.asking import CallRunner
 from spark_jobs.capture.calls import Answer, Call, Callee, CallOutcome, Request

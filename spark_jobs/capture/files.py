@@ -1,7 +1,5 @@
 """The files of a recording: a gzip member of whole lines per round, so that a killed process loses one at most."""
 
-from __future__ import annotations
-
 import gzip
 import logging
 import os

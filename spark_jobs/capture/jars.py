@@ -1,7 +1,5 @@
 """The place of the jars of RocketMQ's admin client."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from spark_jobs.errors import SetupError

@@ -1,7 +1,5 @@
 """RocketMQ's official admin client, in a JVM of its own: the one place that knows py4j."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 import threading

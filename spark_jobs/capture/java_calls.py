@@ -1,7 +1,5 @@
 """The calls of one started admin client of RocketMQ, in the JVM of `java_admin`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

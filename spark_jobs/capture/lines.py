@@ -1,7 +1,5 @@
 """Lines of a recording; docs/recording-format.md tells what each kind holds."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The calls about one group or one topic in a round, in order; what came is kept by `CallRunner`."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """Which requests each broker answers: by the version that it reports, or by one probe."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterator, Mapping

@@ -1,8 +1,6 @@
 # PYTHON_ARGCOMPLETE_OK
 """`python -m spark_jobs.cli`."""
 
-from __future__ import annotations
-
 from spark_jobs.cli.main import entry_point
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """Checks without Spark: they take a second, and do not import it."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Iterable
 from datetime import UTC, datetime

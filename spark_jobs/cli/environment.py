@@ -1,7 +1,5 @@
 """Options of the command line that environment variables give. Nothing heavy is imported here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from spark_jobs.cli.commands import COMMANDS

@@ -1,7 +1,5 @@
 """Lines of cells: a word is not broken, and a name that is longer than its column at punctuation only."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate

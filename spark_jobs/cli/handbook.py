@@ -1,7 +1,5 @@
 """The reference of the command line: `python -m spark_jobs.cli.handbook` writes docs/cli.md."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from spark_jobs.cli.commands import COMMANDS, GROUPS, Command

@@ -1,7 +1,5 @@
 """Loads recorded files into a warehouse, one after the other, while the recording continues."""
 
-from __future__ import annotations
-
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One command, from text to exit code. Heavy imports wait until they are needed."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

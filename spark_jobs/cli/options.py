@@ -1,7 +1,5 @@
 """The options of the command line: how each is written and read. Nothing heavy is imported here."""
 
-from __future__ import annotations
-
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Shared by the commands that read: the warehouse, the time that is asked for, and how old the data are."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager

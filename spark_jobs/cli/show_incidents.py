@@ -1,7 +1,5 @@
 """Incidents and findings for people, as tables with advice or as plain lines."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, timedelta

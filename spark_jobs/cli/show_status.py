@@ -1,7 +1,5 @@
 """All groups, for people: a line for each that needs attention, or a paragraph about one."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta

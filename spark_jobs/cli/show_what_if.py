@@ -1,7 +1,5 @@
 """A history played otherwise, and the size that a group needs, as tables."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import timedelta

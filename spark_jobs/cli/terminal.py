@@ -1,7 +1,5 @@
 """Progress, tables, and text on terminals: of clients' names no control character and no markup gets there raw."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """The list of commands that the help shows, and the nearest name for a command or option that does not exist."""
 
-from __future__ import annotations
-
 import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence

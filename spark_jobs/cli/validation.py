@@ -1,7 +1,5 @@
 """The expectations on what is in the warehouse, by Spark, and those that failed."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """A history played otherwise, and the size that a group needs, for `as_json`; null is unknown."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from math import isinf, isnan

@@ -1,7 +1,5 @@
 """From a YAML file to a `Configuration`, or to one error that names every mistake and where it stands."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any

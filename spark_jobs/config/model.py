@@ -1,7 +1,5 @@
 """The keys of a configuration file, their types and defaults; and what they come to for one group."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

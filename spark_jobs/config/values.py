@@ -1,7 +1,5 @@
 """The kinds of value a configuration holds, each with its own check and its own words."""
 
-from __future__ import annotations
-
 import difflib
 import re
 import warnings

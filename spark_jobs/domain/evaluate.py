@@ -1,7 +1,5 @@
 """The kernel: what was recorded of one consumer group → everything that its steps publish."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """The terms that messages, advice, help and pages use, each with one meaning; docs/glossary.md is made from them."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

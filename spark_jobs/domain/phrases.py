@@ -1,7 +1,5 @@
 """Numbers and names as sentences, tables and pages write them: the same in every command. What is unknown is said."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from difflib import get_close_matches

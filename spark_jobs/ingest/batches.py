@@ -1,7 +1,5 @@
 """Outcomes → Arrow tables as in `schemas`, inserted by key: rows that exist stay, others are added once."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Arrays are sorted, so that equal states give equal rows. A field that is missing
 raises `RejectedError` naming its path; fields that RocketMQ or other clients omit are null.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Final

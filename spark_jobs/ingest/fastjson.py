@@ -1,7 +1,5 @@
 """Reads what fastjson writes: JSON, objects and integers as map keys, `$ref`."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

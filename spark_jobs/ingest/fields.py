@@ -1,7 +1,5 @@
 """Strictly typed access to a parsed object: errors name the field's path. Times are milliseconds since 1970, UTC."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar

@@ -1,7 +1,5 @@
 """Lines of a recording, plain or gzip, in bounded memory."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import zlib

@@ -1,7 +1,5 @@
 """Why a line goes to quarantine."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Final
 

@@ -1,7 +1,5 @@
 """fastjson's `{"$ref": …}`: the second mention of an object that the text holds already."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, MutableMapping, MutableSequence
 from dataclasses import dataclass

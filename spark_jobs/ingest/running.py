@@ -1,7 +1,5 @@
 """Running info of one client → the columns alongside the key of `client_snapshots`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The table `sightings`: what snapshots showed, hour by hour."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Arrival of the snapshots of an interval, which a schedule waits for, without Spark."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from itertools import pairwise
 

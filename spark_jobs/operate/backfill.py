@@ -1,7 +1,5 @@
 """Many steps of the history, each audited by a separate run: some at a time, and none stopped by another's error."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from dataclasses import replace

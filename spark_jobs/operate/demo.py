@@ -1,7 +1,5 @@
 """The demo: the recording that ships with the project, loaded and audited as anyone would do it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple

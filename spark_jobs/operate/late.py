@@ -1,7 +1,5 @@
 """Steps whose snapshots, or those of days before, came or changed after they were audited."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime

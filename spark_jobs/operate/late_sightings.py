@@ -1,7 +1,5 @@
 """Steps to which the table `sightings` says something else than to their last run, as older snapshots came late."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 

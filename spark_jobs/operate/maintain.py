@@ -1,7 +1,5 @@
 """Keep the warehouse's tables small and fast, and see that their constraints hold."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

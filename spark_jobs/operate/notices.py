@@ -1,7 +1,5 @@
 """Notifications of incidents that opened, got worse or were resolved, each once, as plain text per cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """A check of source tables that another program wrote, before any audit and without Spark."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

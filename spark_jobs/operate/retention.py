@@ -1,7 +1,5 @@
 """Delete the days of snapshots and of results that are older than they are kept."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

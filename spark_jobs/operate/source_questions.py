@@ -1,7 +1,5 @@
 """Questions to source tables that another program wrote, as SQL that DataFusion answers from the needed columns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Brings the tables of a warehouse that an older version made up to date; their rows stay the same."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The upkeep that tables need, by delta-rs and Delta's log: Spark takes half a minute for it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Expectations on the warehouse as it is. Writes only `quality_results` and the pages."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

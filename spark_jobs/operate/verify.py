@@ -1,7 +1,5 @@
 """Audits a published run again, from the versions of its sources, to see whether the same comes out."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Checks of a run, and what follows: rows set aside, results recorded, or the run rejected."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path

@@ -4,8 +4,6 @@
 source, and `source_columns` is the way back.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

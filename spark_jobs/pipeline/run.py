@@ -3,8 +3,6 @@
 `run` is the list of its steps; `tasks` does the same in two processes.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """`RunContext`: what a run has while it works; and how it writes down what became of it."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

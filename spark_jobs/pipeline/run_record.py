@@ -1,7 +1,5 @@
 """`RunRecord`: what a run leaves."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

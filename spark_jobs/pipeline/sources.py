@@ -2,8 +2,6 @@
 table `sightings`, the offsets of what is gone, and calls of the table `capture_calls` that no broker answered.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

@@ -5,8 +5,6 @@ Run again, `audit` stages again and `publish` has nothing to do; out of turn, or
 the run, it refuses.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 

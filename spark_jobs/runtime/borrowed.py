@@ -1,7 +1,5 @@
 """An audit alongside somebody's work, in a Spark session that is there already: nothing of that session changes."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Sessions of Spark Connect, without importing Spark."""
 
-from __future__ import annotations
-
 from spark_jobs.errors import SetupError
 
 

@@ -1,7 +1,5 @@
 """Modules that the driver ships to executors, for the Arrow function of `pipeline/gather/evaluated.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Packages that only an extra of the wheel installs."""
 
-from __future__ import annotations
-
 from spark_jobs.errors import SetupError
 
 #: By the first part of a module's name, or by the package whose metadata is missing.

@@ -1,7 +1,5 @@
 """Faults around a command (disk, permissions, memory, Spark's Java process), as one sentence each."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

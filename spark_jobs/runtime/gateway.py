@@ -1,7 +1,5 @@
 """The start of Spark's Java process, without its startup lines."""
 
-from __future__ import annotations
-
 import os
 import re
 from threading import Thread

@@ -1,7 +1,5 @@
 """The folder of temporary files of a process and its Java; what a killed one has left is removed by the next."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

@@ -1,7 +1,5 @@
 """A file that holds a secret: its owner alone may read it, and what is wrong with it is said without its content."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

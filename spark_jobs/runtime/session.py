@@ -1,7 +1,5 @@
 """The one place that makes a Spark session."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Which rebalance-audit this is."""
 
-from __future__ import annotations
-
 import hashlib
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Set-up: an archive of the classes that a small audit loads, so that later JVMs need not prepare them."""
 
-from __future__ import annotations
-
 import logging
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Downloads by Spark's own Ivy. They say what they fetch, continue after they broke off, and name what is missing."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

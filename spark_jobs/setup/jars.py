@@ -1,7 +1,5 @@
 """Jars that set-up fetches once: Delta's, RocketMQ's admin client, Hadoop's S3A."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A check for a Java that runs Spark and RocketMQ's admin client: `python -m spark_jobs.setup.java`."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

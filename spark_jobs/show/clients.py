@@ -1,7 +1,5 @@
 """Searches consumers by client id or host over all groups."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Compares two times of one group: before and after a deploy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Until when the data of a warehouse go, and how old they are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta

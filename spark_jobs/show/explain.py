@@ -1,7 +1,5 @@
 """The explanation of one group at one moment, from the published rows of that step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """The fleet: every group in one row, what needs attention first."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from operator import itemgetter

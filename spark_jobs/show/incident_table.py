@@ -1,7 +1,5 @@
 """The table `incidents`: what the command `incidents` shows, for SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 

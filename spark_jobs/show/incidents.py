@@ -1,7 +1,5 @@
 """Reads published findings, and folds them into incidents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Metrics for Prometheus: the newest step of every group, and the open incidents."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta

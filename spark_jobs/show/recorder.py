@@ -1,7 +1,5 @@
 """Who did not answer the recorder, as lines of plain English."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """The report: one HTML page of an interval: incidents, trends of the weeks before, groups."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Helpers for rows of published tables: their keys, and parts of an interval."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from operator import itemgetter

@@ -1,7 +1,5 @@
 """Published rows as spans of time, for charts: owners of queues, members, states of topics, backlog."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Reads the newest published step of every group."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Thresholds and strategies that the published rows of the last days suggest for each group, as values and as YAML."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The trace: the published tables of an interval as a file for Perfetto."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The tracks of a trace, as `TracePacket`s of Perfetto: owners, incidents, backlogs. Times are ns since 1970."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
 from operator import itemgetter

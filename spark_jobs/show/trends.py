@@ -1,7 +1,5 @@
 """How each group fared in the last weeks, from published rows; as values, and in plain English."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Simulates changes of one group on its recorded history: reads its snapshots as its newest run did, compares cases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

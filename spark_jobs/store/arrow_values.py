@@ -1,7 +1,5 @@
 """Plain values and NumPy arrays as Arrow columns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, reduce
 from typing import Any

@@ -1,7 +1,5 @@
 """Conflicts of Delta's writers, and further tries of a commit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, TypeVar
 

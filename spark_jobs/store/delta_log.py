@@ -1,7 +1,5 @@
 """Delta's log of a table, read without a Spark job, as `DeltaTable.history` is: 0.3 s for one number."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime

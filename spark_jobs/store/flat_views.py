@@ -1,7 +1,5 @@
 """The flat views of `schemas.views` as SQL of DuckDB, Spark or Trino."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The location of a warehouse's tables. Nothing heavy is imported here."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Several computations of one session at once: while Spark works for one, another is planned."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

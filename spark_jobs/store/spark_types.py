@@ -1,7 +1,5 @@
 """Tables in Spark: columns as Spark's own types, and expressions that several parts share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

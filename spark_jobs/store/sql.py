@@ -1,7 +1,5 @@
 """Spark's SQL: values, and the statement that makes a table."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Staged results until they are published: Parquet in the folder `_staging`; in a catalog, tables."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

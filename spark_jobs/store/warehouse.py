@@ -1,7 +1,5 @@
 """The tables of a warehouse as Spark reads, writes and makes them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The script for spark-submit, with exit codes for schedulers; alone in its folder, where Python looks for modules."""
 
-from __future__ import annotations
-
 import sys
 
 from spark_jobs.cli.main import main

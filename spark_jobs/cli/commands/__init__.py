@@ -1,7 +1,5 @@
 """The table of all commands, each a function in the module of its name; nothing heavy is imported here."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Audit the steps of a long history, with their progress, and show what became of each."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

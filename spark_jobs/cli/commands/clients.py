@@ -1,7 +1,5 @@
 """Search a consumer over all groups."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Sequence
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Compare a group at two times."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Write the DAG files."""
 
-from __future__ import annotations
-
 import shutil
 from argparse import Namespace
 from pathlib import Path

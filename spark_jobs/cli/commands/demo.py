@@ -1,7 +1,5 @@
 """Load and audit the recording that ships with the project, and show what to try next."""
 
-from __future__ import annotations
-
 import shlex
 from argparse import Namespace
 

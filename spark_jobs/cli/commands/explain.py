@@ -1,7 +1,5 @@
 """Explain one moment of a group."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from datetime import datetime

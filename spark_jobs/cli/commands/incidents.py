@@ -1,7 +1,5 @@
 """List incidents, or show one in full."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import replace

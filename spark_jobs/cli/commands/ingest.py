@@ -1,7 +1,5 @@
 """Load recordings, or RocketMQ's logs, into the source tables."""
 
-from __future__ import annotations
-
 import os
 from argparse import Namespace
 from collections.abc import Callable

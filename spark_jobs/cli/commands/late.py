@@ -1,7 +1,5 @@
 """Audit steps again whose snapshots came late."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Compact, upgrade and check all tables, delete old rows, and show what was done."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta

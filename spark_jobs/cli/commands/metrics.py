@@ -1,7 +1,5 @@
 """Write metrics for Prometheus."""
 
-from __future__ import annotations
-
 import sys
 from argparse import Namespace
 from pathlib import Path

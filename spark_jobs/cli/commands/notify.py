@@ -1,7 +1,5 @@
 """The command that sends notifications of incidents: no JVM where delta-rs reaches the tables."""
 
-from __future__ import annotations
-
 import os
 from argparse import Namespace
 from pathlib import Path

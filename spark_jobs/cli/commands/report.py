@@ -1,7 +1,5 @@
 """Write the page of an interval, and a trace."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from pathlib import Path
 

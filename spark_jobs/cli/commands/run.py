@@ -1,7 +1,5 @@
 """Audit whole steps and show the incidents."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Sequence
 

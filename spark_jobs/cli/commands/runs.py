@@ -1,7 +1,5 @@
 """List the runs."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from functools import partial

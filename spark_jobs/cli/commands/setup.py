@@ -1,7 +1,5 @@
 """Fetch what an installation needs besides Python packages."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from argparse import Namespace

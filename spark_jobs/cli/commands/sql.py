@@ -1,7 +1,5 @@
 """The command that prints SQL, to be run elsewhere: it reads and changes nothing."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from schemas import SOURCES

@@ -1,7 +1,5 @@
 """Show the newest step of the groups."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from rich.console import Console

@@ -1,7 +1,5 @@
 """Suggest thresholds as YAML."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from spark_jobs.cli.questions import opened

@@ -1,7 +1,5 @@
 """One task of a scheduled run."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any

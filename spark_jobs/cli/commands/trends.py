@@ -1,7 +1,5 @@
 """Compare the last weeks of every group."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """`validate`: the expectations, by Spark; with --sources what another program wrote into the source tables, without."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from dataclasses import asdict
 from datetime import UTC, datetime

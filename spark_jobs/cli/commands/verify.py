@@ -1,7 +1,5 @@
 """Audit a published run again and compare."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 
 from schemas import SOURCES

@@ -1,7 +1,5 @@
 """Print the versions of the audit, Spark and Delta."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from importlib import metadata
 

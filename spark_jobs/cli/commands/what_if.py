@@ -1,7 +1,5 @@
 """`what-if`: a group's history played otherwise, and what a change of its size would do now."""
 
-from __future__ import annotations
-
 import shlex
 from argparse import Namespace
 from collections.abc import Mapping

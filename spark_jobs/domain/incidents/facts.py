@@ -1,7 +1,5 @@
 """The fields of an incident, computed from the findings of its roots and symptoms."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Findings → incidents: symptoms go to their roots, roots of one event together."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

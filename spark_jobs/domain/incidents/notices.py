@@ -1,7 +1,5 @@
 """The notifications of incidents that are to be sent: that they opened, got worse, or are over; each once."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple

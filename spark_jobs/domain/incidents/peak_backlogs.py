@@ -1,7 +1,5 @@
 """The peak backlog of an incident, by group."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Clusters of which nothing was recorded for a whole step: a recorder that stopped looks like a fleet at rest."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace

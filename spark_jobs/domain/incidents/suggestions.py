@@ -1,7 +1,5 @@
 """Thresholds that fit what a group usually does, by what was published of it. Times are microseconds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from math import ceil, inf, isfinite
 from operator import ge, gt

@@ -1,7 +1,5 @@
 """Which team a group's incidents and findings belong to: that of the first route that matches."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The findings of one condition in step after step, as one value."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The conditions of findings: which findings of which steps are one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 

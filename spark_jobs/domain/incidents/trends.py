@@ -1,7 +1,5 @@
 """How each group fares from week to week, and which got worse. Times are microseconds."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import median

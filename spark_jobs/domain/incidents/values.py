@@ -1,7 +1,5 @@
 """Input and output of the fold: findings with group and step, incidents, and unknown time; in microseconds."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The owners that clients show in parts of an interval, where these are not those of the replay."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace

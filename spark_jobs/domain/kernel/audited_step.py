@@ -1,7 +1,5 @@
 """One step of one group, replayed and measured: the input of every rule."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

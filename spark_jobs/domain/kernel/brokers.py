@@ -1,7 +1,5 @@
 """Brokers without a master, by the routes, and brokers that came back with an empty store, by their queues' ends."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

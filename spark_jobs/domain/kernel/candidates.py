@@ -1,7 +1,5 @@
 """The strategies that members may run of which it is not known."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple

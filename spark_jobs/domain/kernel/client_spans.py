@@ -3,8 +3,6 @@
 One snapshot is never enough: `seen_twice` and `symptoms` keep what two successive snapshots show.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar

@@ -1,7 +1,5 @@
 """Response times and rates as clients measured them over their last minute: busy threads, slower listeners."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

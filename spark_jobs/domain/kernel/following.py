@@ -3,8 +3,6 @@
 A client hears of a route when it asks for it, every 30 s, and takes its share at its next rebalance, within 20 s more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -4,8 +4,6 @@ A broker keeps a group's offsets when a topic is deleted. A client that starts w
 skips all messages below (`PullMessageProcessor` corrects only offsets beyond the end).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The spans of a group's states in the window of one step, and what its clients reported last at each time."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field

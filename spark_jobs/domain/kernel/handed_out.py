@@ -3,8 +3,6 @@
 With POP, and so for gRPC clients, the broker moves the offset when it hands messages out (`PopMessageProcessor`).
 """
 
-from __future__ import annotations
-
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.members import is_grpc
 from spark_jobs.domain.kernel.unseen import PROXY

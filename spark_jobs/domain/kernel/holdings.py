@@ -1,7 +1,5 @@
 """The queues that clients report while members and queues of a topic stay the same, and who holds which of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby

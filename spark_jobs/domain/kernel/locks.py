@@ -4,8 +4,6 @@ An orderly consumer consumes a queue only with the broker's lock (`RebalanceImpl
 without unlocking expires 60 s after its last renewal (`RebalanceLockManager`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The members of a view as the replay needs them: each with its strategy, and whether it subscribes to the topic."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The strategies of a group's members in one step: reported, configured, observed in the queues they hold, or AVG."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass

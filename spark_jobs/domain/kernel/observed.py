@@ -1,7 +1,5 @@
 """The strategies that the queues which clients report show, where neither clients nor the configuration name them."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

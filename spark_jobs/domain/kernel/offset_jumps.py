@@ -1,7 +1,5 @@
 """Samples at which an offset goes further than ever before, and first commits at or beyond the end of that time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The snapshots of a client that list one queue, and by how much its clock is behind, as its pulls show."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which intervals one change of a group began: all its topics show it, each when its own brokers were asked."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile

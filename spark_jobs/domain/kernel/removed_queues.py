@@ -1,7 +1,5 @@
 """Queues that a route named as readable before, with their messages, and topics that are gone while brokers are up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ It is the shortest run that spans `verdict_window_seconds` and has `verdict_wind
 owners, without a gap. A queue without a whole window has one of all samples up to its last, two at least.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar

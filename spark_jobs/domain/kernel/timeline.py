@@ -1,7 +1,5 @@
 """The rebalance intervals of one step: the spans in which nothing that an allocation depends on changed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Queues whose consumer offset stands, or was never committed, while messages wait, however few."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

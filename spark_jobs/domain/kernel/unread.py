@@ -4,8 +4,6 @@ Consume stats leave out a topic that the broker's subscription of the group lack
 committed an offset (`AdminBrokerProcessor.getConsumeStats`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import numpy as np

@@ -4,8 +4,6 @@ Clients of a cluster-mode proxy register with the proxy: every broker answers "n
 answer alone does not mean that nobody consumes; it does where offsets do not advance while messages are produced.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar

@@ -4,8 +4,6 @@ A broker does not report when an offset was committed, so a commit is a sample t
 that moved and then stopped committing is STOP, one that was never seen to move is STALL.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple

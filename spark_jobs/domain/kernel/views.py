@@ -4,8 +4,6 @@ A client asks a random broker *of the topic's route* for the members, so only th
 `MQClientInstance.findConsumerIdList`).
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

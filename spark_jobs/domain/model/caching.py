@@ -1,7 +1,5 @@
 """Results that are kept with the value that they follow from, as long as it lives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar, TypeVarTuple

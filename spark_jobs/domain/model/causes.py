@@ -1,7 +1,5 @@
 """Why a queue has no owner, and why it has more than one."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

@@ -1,7 +1,5 @@
 """One client's running info, and its symptoms. Null (`None`) is unknown, and decides nothing."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass

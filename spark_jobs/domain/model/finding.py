@@ -1,7 +1,5 @@
 """Values of the rules: rule hits, conditions, findings with their evidence."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Values by a key that several of them have."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar

@@ -4,8 +4,6 @@ States come folded (`series.Series`), samples as matrices of snapshots × queues
 unless a name says otherwise; an unknown number is `UNKNOWN`, never 0. Subscriptions are in a form that can be compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

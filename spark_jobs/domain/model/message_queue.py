@@ -1,7 +1,5 @@
 """Message queues, the route they come from, and the order in which every client sorts them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """How bad a finding is."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

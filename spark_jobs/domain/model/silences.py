@@ -1,7 +1,5 @@
 """Silences: findings that they cover are kept, but not sent as notifications."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 

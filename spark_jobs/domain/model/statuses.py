@@ -1,7 +1,5 @@
 """Published words for an interval and its queues: status, reason, trigger, verdict."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

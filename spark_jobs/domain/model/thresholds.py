@@ -1,7 +1,5 @@
 """How long things may take, and how much may pile up, before it counts."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field

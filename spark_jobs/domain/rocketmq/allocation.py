@@ -5,8 +5,6 @@ takes the share of the id's first position; no client takes those of the later o
 `AllocateMessageQueueStrategy`. Machine rooms are RocketMQ's own `room@broker` names, or found in names by a pattern.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

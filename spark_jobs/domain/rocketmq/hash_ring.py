@@ -1,7 +1,5 @@
 """The hash rings of CONSISTENT_HASH: Java's (`ConsistentHashRouter`, by default with its MD5 hash) and Go's."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -6,8 +6,6 @@ the broker to its first query of a topic allocates that topic itself (`Rebalance
 result is the same, by POP it is not seen. Source: `RebalanceImpl`, `RebalancePushImpl`, `QueryAssignmentProcessor`.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ alike in all releases that have these strategies; apache/rocketmq `AllocateMessa
 4.8.0 (#2477). C++, and Python, which calls it, have AVG only (apache/rocketmq-client-cpp `Rebalance.cpp`).
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """RocketMQ's own groups and topics, which are not audited."""
 
-from __future__ import annotations
-
 from spark_jobs.domain.model.history import RETRY
 
 #: Source: org.apache.rocketmq.common.MixAll.isSysConsumerGroup, PREDEFINE_GROUP_SET.

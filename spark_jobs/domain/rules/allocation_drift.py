@@ -1,7 +1,5 @@
 """ALLOCATION_DRIFT: the queues that a client really has are not those of its share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """BEGINS_AT_OLDEST: a new group begins with the oldest messages, and has all of the topic's history to consume."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Shared by the rules about consumers without progress: hits of queues with one verdict, and their common causes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 

@@ -1,7 +1,5 @@
 """BROKER_NOT_READABLE: no member can read a broker, or some of its queues, that hold messages for the group."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

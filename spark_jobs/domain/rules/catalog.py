@@ -1,7 +1,5 @@
 """All rules, in the order in which docs/findings.md explains them."""
 
-from __future__ import annotations
-
 from spark_jobs.domain.rules import (
     allocation_drift,
     begins_at_oldest,

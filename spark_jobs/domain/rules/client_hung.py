@@ -1,7 +1,5 @@
 """CLIENT_HUNG: a member that owns queues and does nothing with them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple

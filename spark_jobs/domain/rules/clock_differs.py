@@ -1,7 +1,5 @@
 """CLOCK_DIFFERS: a client's clock is behind the recorder's, so that its times look old."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep

@@ -5,8 +5,6 @@ Options are those of RocketMQ 4.3.0, 4.9.8 and 5.3.3 (org.apache.rocketmq.tools.
 `{queues}` is one more than the highest queue id that the incident names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, product
 from shlex import quote

@@ -1,7 +1,5 @@
 """The hits of a rule as conditions, and the duration, queues, severity and measures of a condition."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The conflicting values of a finding with their clients, and answers of a broker that change back and forth."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from statistics import median

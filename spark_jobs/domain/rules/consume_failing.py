@@ -1,7 +1,5 @@
 """CONSUME_FAILING: listeners reject messages, which come again, later, until they are given up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple

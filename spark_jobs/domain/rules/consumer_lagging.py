@@ -1,7 +1,5 @@
 """CONSUMER_LAGGING: a consumer makes progress, and is slower than the producers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

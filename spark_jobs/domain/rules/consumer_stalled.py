@@ -1,7 +1,5 @@
 """CONSUMER_STALLED: a queue that has an owner has a backlog, and its consumer offset never moves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 

@@ -1,7 +1,5 @@
 """CONSUMER_STOPPED: a consumer that made progress commits no more, while messages wait."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep

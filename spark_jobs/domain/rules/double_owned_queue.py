@@ -1,7 +1,5 @@
 """DOUBLE_OWNED_QUEUE: several connections consume one queue, each message as often."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep

@@ -1,7 +1,5 @@
 """Why clients hold other queues than their shares: the inputs from which all of their lists follow."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from typing import NamedTuple

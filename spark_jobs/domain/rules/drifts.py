@@ -1,7 +1,5 @@
 """The queues that clients really have, compared with those of their shares."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple

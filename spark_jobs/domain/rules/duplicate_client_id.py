@@ -1,7 +1,5 @@
 """DUPLICATE_CLIENT_ID: two connections of a group with one client id, which RocketMQ takes for one client."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain

@@ -1,7 +1,5 @@
 """The evidence of a condition: backlog and traffic of its queues, by the samples of its own time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby

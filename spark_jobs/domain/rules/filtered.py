@@ -1,7 +1,5 @@
 """When a group with a filter has an offset that does not move, because no message of its own is there."""
 
-from __future__ import annotations
-
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.client_spans import client_spans
 from spark_jobs.domain.kernel.process_queues import process_queue

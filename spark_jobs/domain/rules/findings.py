@@ -1,7 +1,5 @@
 """From what the rules hit to the findings of a step: one condition is one finding over its whole duration inside it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """FLAPPING_MEMBER: one member joins and leaves again and again, and its group rebalances every time."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple

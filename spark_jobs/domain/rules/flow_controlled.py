@@ -1,7 +1,5 @@
 """FLOW_CONTROLLED: a client holds as much of a queue as it may, and stops pulling until it has consumed some."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """GHOST_MEMBER: a client that brokers list in the group, and that has no consumer of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval

@@ -1,7 +1,5 @@
 """GROUP_OFFLINE: no consumer of the group is connected, and there are messages for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep

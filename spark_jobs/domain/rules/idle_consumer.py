@@ -1,7 +1,5 @@
 """IDLE_CONSUMER: a member that owns no queue of any topic but retry topics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep

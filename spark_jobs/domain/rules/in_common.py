@@ -1,7 +1,5 @@
 """Features that queues which stand at one time share, and no other queue has: broker, owner, index."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 

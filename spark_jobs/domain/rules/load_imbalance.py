@@ -1,7 +1,5 @@
 """LOAD_IMBALANCE: the queues of a group, or the messages in them, are shared unevenly."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain

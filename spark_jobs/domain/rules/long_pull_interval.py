@@ -1,7 +1,5 @@
 """LONG_PULL_INTERVAL: a client waits longer between two pulls of a queue than a queue may be idle."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep

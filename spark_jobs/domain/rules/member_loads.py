@@ -1,7 +1,5 @@
 """How many queues each member owns, over all its topics, at every moment, and what it had to consume in a step."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

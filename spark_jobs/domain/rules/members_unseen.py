@@ -1,7 +1,5 @@
 """MEMBERS_UNSEEN: the group is consumed, and no broker lists who does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep

@@ -1,7 +1,5 @@
 """MEMBERSHIP_VIEW_SPLIT: the brokers that host a topic list different members of a group."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise

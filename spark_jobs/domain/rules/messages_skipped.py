@@ -1,7 +1,5 @@
 """MESSAGES_SKIPPED: a group's offset jumped over messages that were not consumed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """MIXED_CLIENTS: members of one group are clients that need not compute alike."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 

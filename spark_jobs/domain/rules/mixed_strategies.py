@@ -1,7 +1,5 @@
 """MIXED_STRATEGIES: members of one group run different allocation strategies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep

@@ -1,7 +1,5 @@
 """Name servers that do not know a broker of a topic: clients that ask them do not reach it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep

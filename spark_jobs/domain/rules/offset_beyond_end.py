@@ -1,7 +1,5 @@
 """OFFSET_BEYOND_END: a group's committed offset is beyond the end of its queue, so that messages are skipped."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """OFFSET_HELD_BACK: one message that is not finished holds back the offset of a queue that its client consumes."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple

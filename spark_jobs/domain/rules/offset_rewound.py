@@ -1,7 +1,5 @@
 """OFFSET_REWOUND: a group's offset went back, so messages are consumed again."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

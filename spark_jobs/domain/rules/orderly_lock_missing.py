@@ -1,7 +1,5 @@
 """ORDERLY_LOCK_MISSING: an orderly consumer owns a queue without the broker's lock on it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

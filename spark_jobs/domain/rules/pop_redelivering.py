@@ -1,7 +1,5 @@
 """POP_REDELIVERING: many messages of a group are delivered again, as they are not acknowledged in time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

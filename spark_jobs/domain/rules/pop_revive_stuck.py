@@ -1,7 +1,5 @@
 """POP_REVIVE_STUCK: a broker makes no progress with delivering again what was popped and not acknowledged."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """PRODUCER_SKEW: producers send to few queues of a topic, or nothing to a broker, so more consumers cannot help."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The queues of an interval as findings name them, among them those without an owner or with several."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval

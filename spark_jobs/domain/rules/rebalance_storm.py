@@ -1,7 +1,5 @@
 """REBALANCE_STORM: a group that rebalances again and again, and consumes less each time."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby

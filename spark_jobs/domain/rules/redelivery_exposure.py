@@ -1,7 +1,5 @@
 """REDELIVERY_EXPOSURE: what a rebalance may have consumed again."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -2,8 +2,6 @@
 push consumer then gets SUBSCRIPTION_NOT_EXIST, 24 (`PullMessageProcessor`); pull consumers send their own subscription.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval

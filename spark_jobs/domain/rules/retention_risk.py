@@ -1,7 +1,5 @@
 """RETENTION_RISK: the broker deletes, or soon will, what the group has not consumed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress

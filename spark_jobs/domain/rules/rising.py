@@ -1,7 +1,5 @@
 """When something rose: the time in a step that accounts for what is too much over all of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Literal
 

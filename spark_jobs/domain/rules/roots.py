@@ -1,7 +1,5 @@
 """The root of each finding of a step that is a symptom, by the `follows` of its rule."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """A rule: its explanation, and the function that gives its hits in one audited step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple

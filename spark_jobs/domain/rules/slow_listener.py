@@ -1,7 +1,5 @@
 """SLOW_LISTENER: a client's messages need more threads than it has, or longer than before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep

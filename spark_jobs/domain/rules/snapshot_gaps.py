@@ -1,7 +1,5 @@
 """The times of which the sources of a group have no snapshots."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """STRANDED_WRITE_QUEUES: queues that producers write to and no consumer may read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep

@@ -1,7 +1,5 @@
 """STRATEGY_UNKNOWN: a group's strategy, or one of its settings, is not known, so shares cannot be replayed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep

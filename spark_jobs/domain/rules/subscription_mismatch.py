@@ -1,7 +1,5 @@
 """SUBSCRIPTION_MISMATCH: members of one group subscribe to different topics, or different messages of one topic."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

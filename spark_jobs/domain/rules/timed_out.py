@@ -2,8 +2,6 @@
 such messages back, while the listener continues with them (`ProcessQueue.cleanExpiredMsg`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """UNASSIGNED_QUEUE: a queue has no owner, so messages in it are not consumed."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace

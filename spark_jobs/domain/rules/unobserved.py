@@ -1,7 +1,5 @@
 """UNOBSERVED: nothing was recorded of a group, or of its topics, for longer than a snapshot holds."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, UnansweredCalls

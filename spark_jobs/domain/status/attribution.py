@@ -1,7 +1,5 @@
 """The parts of a backlog's growth, by what made it grow: every message belongs to exactly one part."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Backlog of a group's queues over a step, and the rates at which messages were produced and consumed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

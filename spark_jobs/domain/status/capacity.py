@@ -1,7 +1,5 @@
 """Would more consumers have helped? The answer names what limited a group while its backlog grew."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """The state of a group in a step, in one row, which shows whether it needs attention."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The queues in which messages piled up in a step: how many messages, for how long, and in which intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 

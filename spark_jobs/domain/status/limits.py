@@ -1,7 +1,5 @@
 """The limits that held a group's queues back in a step: every queue with a backlog belongs to one limit."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 

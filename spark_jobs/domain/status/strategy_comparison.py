@@ -1,7 +1,5 @@
 """The allocations that every strategy would have made with the members and queues of a step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """How long until a group has caught up, and until brokers delete what it has not consumed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

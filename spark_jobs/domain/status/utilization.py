@@ -1,7 +1,5 @@
 """The utilization of a group: messages received as a part of what its members can consume, and the headroom left."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The capacity answer in a number: a step's greatest backlog, had been done what the answer says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A group whose members are added and removed by its backlog, as an autoscaler would."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Cases of a history played otherwise, from the words of the command line to values: `--members +2 --strategy AVG`."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The members that each group of a fleet needs, from its published steps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple

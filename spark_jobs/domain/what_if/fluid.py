@@ -1,7 +1,5 @@
 """A fluid model of messages in queues while no share changes, and of queues that were not there; times × queues."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

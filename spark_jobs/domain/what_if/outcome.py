@@ -1,7 +1,5 @@
 """The outcome of a case, in numbers that can be compared with what really happened."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise

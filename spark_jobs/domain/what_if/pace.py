@@ -1,7 +1,5 @@
 """The paces of a group's members by its recording, when each made no progress, and the pause of a moved queue."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

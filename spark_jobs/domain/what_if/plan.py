@@ -1,7 +1,5 @@
 """A group with more or fewer members than now: the queues and load of each, and whether its pace is known."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, isnan, nan

@@ -1,7 +1,5 @@
 """The recording of a group's ordinary topics: who owned the queues when, and every queue's messages over time."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

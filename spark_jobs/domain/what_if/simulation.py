@@ -1,7 +1,5 @@
 """A case played over what was recorded: who would have owned what, and what would have waited."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """How many members a group needs: the fewest with which the recorded time would have gone well."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Clients' reports about themselves: subscriptions, to brokers; strategy and queues, in their own logs."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Log files → entries: what was written when, in UTC."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import zlib

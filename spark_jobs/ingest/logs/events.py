@@ -1,7 +1,5 @@
 """Events of a cluster that a line of a log, or a file of a broker's state, reports."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from spark_jobs.domain.model.message_queue import MessageQueue

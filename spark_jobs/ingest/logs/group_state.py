@@ -1,7 +1,5 @@
 """A broker's knowledge of a group, from event to event."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from spark_jobs.ingest.logs import events

@@ -5,8 +5,6 @@ Sources, of 5.4.0: `ConsumerGroupInfo`, `ConsumerManager` (broker and proxy), `C
 `RemoteBrokerOffsetStore`, `MQClientInstance` (Java clients).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import partial

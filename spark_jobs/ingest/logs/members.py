@@ -1,7 +1,5 @@
 """Who was connected to a broker, from what it logged: forward from a moment at which that is known, and back."""
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple

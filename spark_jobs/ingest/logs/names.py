@@ -1,7 +1,5 @@
 """Logs of a process → whose they are."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -2,8 +2,6 @@
 Source: `RemoteBrokerOffsetStore` of Java clients, which writes each queue's offset every 5 s.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby

@@ -2,8 +2,6 @@
 Source: `ConsumerConnectionSubCommand`; 4.8 and earlier number the lines, later versions print headers.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One log file → what it says: its events, when its process was alive, and the offsets that were committed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Lines of each kind, from its words on, → events."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import Final

@@ -1,7 +1,5 @@
 """Logs → the lines of a recording, as if a recorder had asked all the time."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Which broker had how many queues of a topic, from what brokers, name servers and clients logged."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Who was connected, the routes, and the clients' reports → lines of a recording."""
 
-from __future__ import annotations
-
 import json
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence

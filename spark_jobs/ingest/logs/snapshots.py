@@ -1,7 +1,5 @@
 """When a recorder was at work: what it recorded counts, and logs only for the time between."""
 
-from __future__ import annotations
-
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 

@@ -1,7 +1,5 @@
 """Files of a broker's state at one moment → events and offsets among those of its logs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path

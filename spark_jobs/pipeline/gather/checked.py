@@ -1,7 +1,5 @@
 """The snapshots of a group, or of a topic, checked before they are evaluated: those that break a rule are left out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Every group checked, and every step of it evaluated by the kernel, in one Arrow function."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -2,8 +2,6 @@
 calls that no broker answered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The states of a group and its topics, from plain structs to values in their normal form."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """The snapshots of a few groups brought together without Spark, as `gather` brings together those of all groups."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Claims on a local or mounted file system: a locked file each, which the system unlocks when its process ends."""
 
-from __future__ import annotations
-
 import fcntl
 import logging
 from collections.abc import Callable, Iterator, Mapping

@@ -8,8 +8,6 @@ and whoever takes its turn fences it (`turns`).
 Elsewhere there are none, and Delta's own conflict detection is what keeps two publishers of one step apart.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager

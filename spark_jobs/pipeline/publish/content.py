@@ -1,7 +1,5 @@
 """The content of a table, as one short text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime

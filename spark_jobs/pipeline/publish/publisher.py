@@ -1,7 +1,5 @@
 """Replace exactly the steps of a run, table by table."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial

@@ -2,8 +2,6 @@
 interval, so they are many.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Evaluated steps as rows of the output tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType

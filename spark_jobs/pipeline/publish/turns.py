@@ -4,8 +4,6 @@ A reader takes all tables at the versions that the newest run left. Were two run
 another that died, some of these versions would hold steps of the other run, and some would not.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import threading

@@ -1,7 +1,5 @@
 """Is a step like the same hour of the days before? Row counts and null rates against their median and its deviation."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta

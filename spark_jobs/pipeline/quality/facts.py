@@ -1,7 +1,5 @@
 """Counts of the rows of a table, step by step: all that its expectations are evaluated by."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

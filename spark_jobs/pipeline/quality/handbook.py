@@ -1,7 +1,5 @@
 """`python -m spark_jobs.pipeline.quality.handbook` writes docs/expectations.md from the suites."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rows of a source that break a rule: set aside with every reason, and not used. Rows in = rows used + quarantined."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 They need no metric: Great Expectations' own are one Spark job or more for each expectation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

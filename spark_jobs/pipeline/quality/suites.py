@@ -1,7 +1,5 @@
 """The suite of a table in a run, for Great Expectations: what its rows keep, and what is expected of its steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 

@@ -5,8 +5,6 @@ from a dozen hosts: without them the index is empty. Its renderers stay; the tem
 and are plain HTML with one style sheet, which need no network and run no script, whatever the rows are named.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Bokeh's charts as a page embeds them: their document as compressed JSON, and the script that draws it."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

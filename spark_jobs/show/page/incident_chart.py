@@ -1,7 +1,5 @@
 """The timeline of incidents: lanes of bars, colored by severity; an end that is open points to the right."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from math import pi

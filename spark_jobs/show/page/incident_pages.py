@@ -1,7 +1,5 @@
 """The report's incidents: the worst one, timeline and table; and a page per incident."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

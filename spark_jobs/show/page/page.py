@@ -1,7 +1,5 @@
 """The page: templates filled with what the sections found."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

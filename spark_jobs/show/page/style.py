@@ -1,7 +1,5 @@
 """The style of every chart: colors, the axes of time, how times and names are written."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Renders HTML pages: a template with style sheet, Bokeh, script and colors; and evidence of findings as lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Timelines: who was in the group, and who owned each queue, as colored spans of time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """The arithmetic of one allocation, as sentences: sizes by index (from 0), and queues without owner."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The backlog of some queues over one interval, with messages produced and consumed: as values and as sentences."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The published rows of a group and step, and their explanation, which `--json` prints. Null is unknown."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The explanation as lines of plain English."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`python -m spark_jobs.show.text.handbook` writes the pages of the rules and the glossary from the code."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One incident as lines of plain English."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 

@@ -1,7 +1,5 @@
 """One view of one topic as lines of plain English."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 

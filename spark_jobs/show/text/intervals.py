@@ -1,7 +1,5 @@
 """Makes an `IntervalExplanation` of the rows of one interval in one membership view."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Notifications as plain text: a title that counts them, and a line for each."""
 
-from __future__ import annotations
-
 import shlex
 from collections import Counter
 from collections.abc import Sequence

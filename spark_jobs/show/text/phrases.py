@@ -1,7 +1,5 @@
 """The phrases that sentences are made of."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Tables read by delta-rs: no JVM, a few milliseconds each."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Rows of `findings` as values of the domain: column by column, as a fleet's month has many."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """How far back the rows of a table reach, once `maintain` has deleted older ones."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 from schemas import GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, Table

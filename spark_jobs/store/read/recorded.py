@@ -1,7 +1,5 @@
 """A check that snapshots name the cluster, group and topic of a request."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow.compute as pc

@@ -1,7 +1,5 @@
 """The interface of every reader of a warehouse's tables, whatever it reads them with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol

@@ -1,7 +1,5 @@
 """Tables read by Spark: where only it can find them (a catalog), or reach them (HDFS)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

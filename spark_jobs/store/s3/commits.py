@@ -1,7 +1,5 @@
 """A check, before the first commit, that commits on S3 keep writers in several processes apart."""
 
-from __future__ import annotations
-
 import uuid
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """The folder of claims in a warehouse's object store, by the client that delta-rs has, too: the same environment."""
 
-from __future__ import annotations
-
 from obstore.store import ObjectStore, from_url
 
 from spark_jobs.errors import WarehouseError

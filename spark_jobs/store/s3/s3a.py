@@ -1,7 +1,5 @@
 """Hadoop's S3A, the needed parts of Amazon's SDK, and the log store: their jars and settings."""
 
-from __future__ import annotations
-
 import os
 from hashlib import sha256
 from importlib import metadata
