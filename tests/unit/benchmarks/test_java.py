@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.errors import NotMeasuredError
-from benchmarks.measures.java import CLASS_PATH, class_path, run_loop
+from benchmarks.measures.java import CLASS_PATH, run_loop
 
 
 def folded(terms: list[int]) -> int:
@@ -27,13 +26,3 @@ def test_every_snapshot_client_and_topic_is_one_call(tmp_path: Path) -> None:
     snapshot = [6 + 0, 5 + 6, 5 + 11]
     expected = [(6, folded(snapshot * 2)), (9, folded(snapshot * 3))]
     assert [(int(calls), int(total)) for _, calls, total in answers] == expected
-
-
-def test_without_java_or_maven_it_is_not_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("shutil.which", lambda name: None if name == "mvn" else name)
-    with pytest.raises(NotMeasuredError, match="no mvn"):
-        class_path(tmp_path / "jars")
-    assert class_path(tmp_path) == tmp_path  # fetched before
-    monkeypatch.setattr("shutil.which", lambda _: None)
-    with pytest.raises(NotMeasuredError, match="no java"):
-        class_path(tmp_path)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks import command, worker
+from benchmarks import command
 from benchmarks.bench import Bench
 from benchmarks.errors import NotMeasuredError
 from benchmarks.fleet import Fleet
@@ -81,22 +80,3 @@ def test_every_goal_stands_beside_its_value_and_the_exit_code_says_whether_one_w
     cells = [cell.strip() for cell in capsys.readouterr().out.splitlines()[4].strip("│").split("│")]
     assert cells == ["one ÷ other", f"{value:g}", "≤ 1", verdict, "[from]"]
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_directory_that_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        command.main(["--quick", "--directory", str(tmp_path / "none")])
-    assert stopped.value.code == 2
-    assert f"there is no folder {tmp_path / 'none'}: create it first" in capsys.readouterr().err
-
-
-def test_what_was_asked_for_is_measured_in_the_order_of_the_table() -> None:
-    assert [one.name for one in command.wanted(["gate", "scan"], quick=False)] == ["scan", "gate"]
-    quick = {one.name for one in command.wanted(None, quick=True)}
-    assert {"scan", "gate", "memory", "help"} <= quick
-    assert not {"history", "wide", "groups", "duckdb", "empty", "warm"} & quick
-    assert len(command.wanted(None, quick=False)) == 25
-
-
-def test_no_module_beside_the_script_hides_one_of_the_standard_library() -> None:
-    assert not {path.stem for path in Path(worker.__file__).parent.glob("*.py")} & sys.stdlib_module_names

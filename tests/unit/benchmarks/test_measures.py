@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bench import Bench
-from benchmarks.errors import NotMeasuredError
 from benchmarks.fleet import Fleet
 from benchmarks.logs import make
 from benchmarks.measures.commands import test_suite as suite_minutes
@@ -38,13 +37,6 @@ def test_the_last_line_of_pytest_counts(tmp_path: Path) -> None:
     log = tmp_path / "test.log"
     log.write_text("warm in 3s\n===== 512 passed, 2 skipped in 402.00s (0:06:42) =====\n")
     assert suite_minutes(bench(log)).value == pytest.approx(6.7)
-
-
-def test_without_a_log_it_is_not_measured(tmp_path: Path) -> None:
-    (tmp_path / "empty").touch()
-    for log, why in ((None, "was not given"), (tmp_path / "none", "cannot be read"), (tmp_path / "empty", "not say")):
-        with pytest.raises(NotMeasuredError, match=why):
-            suite_minutes(bench(log))
 
 
 def test_logs_of_any_size_follow_each_other(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bench import Bench
-from benchmarks.errors import NotMeasuredError
 from benchmarks.fleet import Fleet
 from benchmarks.measures import before
 from benchmarks.process import MeasurementError
@@ -74,13 +73,6 @@ def test_a_folder_that_is_no_commit_is_not_measured_as_one(side: Side, tmp_path:
     Side("now").check()
     with pytest.raises(MeasurementError, match="is no commit"):
         Side("before", tmp_path).check()
-
-
-def test_without_a_commit_before_it_is_not_measured(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, Fleet(), 1, lambda _: None)
-    for measure in (before.warm_hour, before.cold_hour, before.empty_step, before.fleet_day):
-        with pytest.raises(NotMeasuredError, match="--before"):
-            measure(bench)
 
 
 def test_the_sides_take_turns(tmp_path: Path) -> None:
