@@ -121,9 +121,13 @@ def test_the_version_is_that_of_the_package(typed: Typed) -> None:
     assert rebalance_audit.__version__ == version("rebalance-audit")
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("1w", 604800), ("2d", 172800), ("1.5h", 5400), ("90", 90)])
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("1w", 604800), ("2d", 172800), ("1.5h", 5400), ("500s", 500), ("90", 90)]
+)
 def test_a_length_of_time_has_a_unit(text: str, seconds: float) -> None:
     assert build_parser().parse_args(["incidents", "--warehouse", "w", "--last", text]).last == seconds
+    capture = vars(build_parser().parse_args(["capture", "--namesrv", "n:1", "--cadence", text, "--for", text]))
+    assert [capture[name] for name in ("cadence", "for", "rate", "out")] == [seconds, seconds, 300, "recordings"]
 
 
 def test_quiet_leaves_only_the_answer(tmp_path: Path, typed: Typed, capsys: pytest.CaptureFixture[str]) -> None:
@@ -574,12 +578,6 @@ def test_our_command_is_called_as_it_was(tmp_path: Path, monkeypatch: pytest.Mon
     assert shown_as("my tools/rebalance-audit", "/nowhere") == "'my tools/rebalance-audit'"
     module = Path(build_parser.__code__.co_filename).with_name("__main__.py")
     assert shown_as(str(module), "/nowhere") == f"{sys.executable} -m spark_jobs.cli"
-
-
-def test_options_of_times_take_units() -> None:
-    arguments = build_parser().parse_args(["capture", "--namesrv", "n:1", "--cadence", "500s", "--for", "1.5h"])
-    times = arguments.cadence, getattr(arguments, "for")
-    assert (*times, arguments.rate, arguments.out) == (500, 5400, 300, "recordings")
 
 
 def test_the_next_command_can_be_typed_as_it_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,66 +20,54 @@ def os_error(number: int, file: str | None = "/w/_claims/all.lock") -> OSError:
     return OSError(number, "words", file)
 
 
+def caused(cause: Exception) -> Exception:
+    error = RuntimeError("the step failed")
+    error.__cause__ = cause
+    return error
+
+
+_CUT_STREAM = "java.io.IOException: Unexpected end of input"
+_OF_PYTHON = "at org.apache.spark.sql.execution.python.PythonArrowOutput$$anon$1.read"
+_TO_PYTHON = "java.net.SocketException: Broken pipe\n\tat org.apache.spark.api.python.BasePythonRunner$Writer.open"
+_MKDIRS = "Mkdirs failed to create file:"
+
+
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
         (os_error(errno.ENOSPC), "no space left for the warehouse {w} (/w/_claims/all.lock), or for Spark's scratch"),
+        (caused(os_error(errno.ENOSPC)), "no space left"),
         (os_error(errno.EDQUOT), "no space left"),
         (os_error(errno.EROFS), "the warehouse {w} (/w/_claims/all.lock) is on a file system that is read-only"),
         (os_error(errno.EACCES), "may not write in the warehouse {w} (/w/_claims/all.lock)"),
         (RuntimeError("java.io.IOException: No space left on device"), "no space left for the warehouse {w}, or"),
         (RuntimeError("java.io.FileNotFoundException: /w/x (Permission denied)"),
          "may not write in the warehouse {w}:"),
+        # The kernel's own files are on a file system in which no user may create any.
+        (RuntimeError(f"{_MKDIRS}/proc/self/none/step_start=1 10%3A00"), "{w} (/proc/self/none/step_start=1)"),
         (RuntimeError("SparkException: Python worker exited unexpectedly (crashed)"),
          "a Python worker of Spark has ended"),
-        (
-            RuntimeError(
-                "SparkException: Task 0 failed 1 times\njava.io.IOException: Unexpected end of input trying to read "
-                "batch.\n\tat org.apache.spark.sql.execution.python.PythonArrowOutput$$anon$1.read"
-            ),
-            "a Python worker of Spark has ended",
-        ),
-        (
-            RuntimeError(
-                "java.net.SocketException: Broken pipe\n\tat org.apache.spark.api.python.BasePythonRunner$Writer.open"
-            ),
-            "a Python worker of Spark has ended",
-        ),
+        (RuntimeError(f"SparkException: Task 0 failed 1 times\n{_CUT_STREAM} trying to read batch.\n\t{_OF_PYTHON}"),
+         "a Python worker of Spark has ended"),
+        (RuntimeError(_TO_PYTHON), "a Python worker of Spark has ended"),
         (RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."),
          "Spark's Java process has ended while it started: it was stopped, or the system lacked memory"),
         (RuntimeError("java.lang.OutOfMemoryError: Java heap space"), "not enough memory. Give it more with PYSPARK_"),
     ],
 )  # fmt: skip
-def test_what_an_error_says(error: Exception, sentence: str, tmp_path: Path) -> None:
+def test_a_failure_of_the_system_is_one_sentence(error: Exception, sentence: str, tmp_path: Path) -> None:
     assert sentence.format(w=tmp_path) in (explained(error, tmp_path) or "")
 
 
-def test_a_cut_stream_that_no_worker_sent_is_a_bug(tmp_path: Path) -> None:
-    assert explained(RuntimeError("java.io.IOException: Unexpected end of input"), tmp_path) is None
-
-
-def test_a_cause_is_looked_at_too(tmp_path: Path) -> None:
-    error = RuntimeError("the step failed")
-    error.__cause__ = os_error(errno.ENOSPC)
-    assert "no space left" in (explained(error, tmp_path) or "")
-
-
-def test_what_an_error_does_not_name_is_looked_for(tmp_path: Path) -> None:
-    error = RuntimeError("Mkdirs failed to create file:/w/x")
+@pytest.mark.parametrize("error", [RuntimeError(_CUT_STREAM), RuntimeError(f"{_MKDIRS}/w/x"), ValueError("no number")])
+def test_another_error_is_a_bug(error: Exception, tmp_path: Path) -> None:
     assert explained(error, tmp_path) is None
-    assert "is not there any more" in (explained(error, tmp_path / "gone") or "")
-
-
-def test_files_that_java_names_are_looked_at(tmp_path: Path) -> None:
-    """The kernel's own files are on a file system of their own, in which nobody may make any."""
-    error = RuntimeError("Mkdirs failed to create file:/proc/self/none/step_start=1 10%3A00")
-    assert f"the warehouse {tmp_path} (/proc/self/none/step_start=1)" in (explained(error, tmp_path) or "")
-
-
-def test_a_bug_stays_one(tmp_path: Path) -> None:
-    assert explained(ValueError("no number"), tmp_path) is None
-    assert explained(ValueError("no number"), tmp_path / "gone") is None
     assert explained(KeyError("x"), None) is None
+
+
+def test_a_warehouse_that_is_gone_explains_only_errors_of_files(tmp_path: Path) -> None:
+    assert "is not there any more" in (explained(RuntimeError(f"{_MKDIRS}/w/x"), tmp_path / "gone") or "")
+    assert explained(ValueError("no number"), tmp_path / "gone") is None
 
 
 @pytest.mark.parametrize(

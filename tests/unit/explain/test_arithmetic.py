@@ -10,7 +10,6 @@ import pytest
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.rocketmq.strategies import ConfigQueues, Strategy, Variant
 from spark_jobs.show.text.arithmetic import AllocatingMember, allocation_arithmetic, arithmetic
-from tests.support.oracle.client import allocate
 from tests.support.tables import cases
 
 AVG, CIRCLE = Strategy("AVG"), Strategy("AVG_BY_CIRCLE")
@@ -137,7 +136,7 @@ def test_configured_lists(of: str, topic: str, expected: str) -> None:
     assert " ".join(others) == expected
 
 
-def test_many_positions_take_few_words() -> None:
+def test_many_indexes_take_few_words() -> None:
     """2,000 = 300 × 6 + 200."""
     (sentence,) = arithmetic(AVG, queues("a:2000"), [f"c{i:03}" for i in range(300)])
     assert sentence == (
@@ -180,18 +179,18 @@ _DUPLICATES = """
 
 
 @pytest.mark.parametrize(("name", "of", "who", "expected"), cases(_DUPLICATES))
-def test_what_duplicates_lose(name: str, of: str, who: str, expected: str) -> None:
+def test_a_duplicate_id_leaves_queues_without_owner(name: str, of: str, who: str, expected: str) -> None:
     assert allocation_arithmetic(members(who, strategy(name)), "T", queues(of))[-1] == expected
 
 
-def test_the_share_of_who_does_not_subscribe_is_nobodys() -> None:
+def test_queues_of_a_member_that_does_not_subscribe_have_no_owner() -> None:
     *_, sentence = allocation_arithmetic(members("c1 c2", strangers="c2"), "T", queues("a:4"))
     assert sentence == "Index 1 does not subscribe to T, but still counts: its queues have no owner."
     *_, sentence = allocation_arithmetic(members("c1 c2 c3", strangers="c1 c3"), "T", queues("a:4"))
     assert sentence == "Indexes 0 and 2 do not subscribe to T, but still count: their queues have no owner."
 
 
-def test_everybody_computes_with_its_own_strategy() -> None:
+def test_each_member_computes_with_its_own_strategy() -> None:
     mixed = [*members("c1 c2"), *members("c3", CIRCLE), *members("c3")]
     assert allocation_arithmetic(mixed, "T", queues("a:8")) == [
         "Each member computes with its own strategy, and takes only the queues of its own index.",
@@ -203,7 +202,7 @@ def test_everybody_computes_with_its_own_strategy() -> None:
     ]
 
 
-def test_everybody_computes_as_its_language_does() -> None:
+def test_each_member_computes_as_its_language_does() -> None:
     """The nodes and the queues are those of `tests/data/allocations.txt`."""
     java = Strategy("CONSISTENT_HASH", 2)
     go = replace(java, variant=Variant.GO)
@@ -228,37 +227,3 @@ def test_slices_from_the_beginning_of_the_whole_list() -> None:
         "Go, and Java up to 4.7.1, take the slices from the start of the list of all queues, whatever the room: no "
         "member owns the last 2 queues.",
     ]
-
-
-@pytest.mark.parametrize(
-    "strategy", [AVG, CIRCLE, ROOMS, nearby("AVG"), nearby("CONSISTENT_HASH")], ids=lambda s: s.name
-)
-@pytest.mark.parametrize("member_count", range(1, 8))
-def test_the_numbers_are_those_of_the_clients(strategy: Strategy, member_count: int) -> None:
-    """What is said of every index is what its client allocates."""
-    of, who = queues("r1-x:4 r1@b:7 r2-y:2"), [f"r{i % 2 + 1}-{i}" for i in range(member_count)]
-    of, who = sorted(of), sorted(who)
-    *others, last = arithmetic(strategy, of, who)
-    sentence = others[-1] if last.startswith("No member owns the other") else last
-    got = {who.index(client_id): len(allocate(strategy, client_id, of, who) or []) for client_id in who}
-    assert sizes_in(sentence, len(who), len(of)) == got
-
-
-def sizes_in(sentence: str, member_count: int, queue_count: int) -> dict[int, int]:
-    """The sizes that a sentence tells, read back."""
-    if sentence.endswith("index 0 gets all."):
-        return {0: queue_count}
-    parsed: dict[int, int] = {}
-    for who, size in re.findall(
-        r"(every index|index(?:es)? [\d ,and]*?(?:to \d+)?[\d ,and]*) gets? (\d+|none)", sentence
-    ):
-        for position in range(member_count) if who.startswith("every") else positions(who):
-            parsed[position] = 0 if size == "none" else int(size)
-    return parsed
-
-
-def positions(text: str) -> list[int]:
-    parsed: list[int] = []
-    for first, last in re.findall(r"(\d+)(?: to (\d+))?", text):
-        parsed += range(int(first), int(last or first) + 1)
-    return parsed

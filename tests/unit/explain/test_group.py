@@ -344,4 +344,3 @@ def test_words() -> None:
     assert positions_text([0, 2]) == "indexes 0 and 2"
     assert positions_text([0, 1, 4, 5, 6]) == "indexes 0, 1 and 4 to 6"
     assert queue_ranges([("b", 0), ("a", 10), ("a", 9), ("a", 2), ("a", 9)]) == "a:2,9-10, b:0"
-    assert at(0.5).isoformat() == "2026-03-01T10:00:00.500000+00:00"

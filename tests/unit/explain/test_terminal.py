@@ -109,12 +109,6 @@ def test_a_program_gets_the_name_itself(name: str) -> None:
     assert read["topics"][0]["views"][0]["members"][1]["client_id"] == HOSTILE[name]
 
 
-def test_a_program_reads_a_member_by_these_names() -> None:
-    read = json.loads(as_json(vars(explain(named("g")))))
-    names = "position client_id client_addr language version strategy subscribes duplicate queues queue_count backlog"
-    assert [*read["topics"][0]["views"][0]["members"][0]] == names.split()
-
-
 def test_what_several_pop_by_design_is_called_so() -> None:
     row = interval(30, 60, member("c1"), member("c2"))
     shared = allocation(row, "b:0", member("c1"), member("c2"), double_owned_cause="POP_SHARED")

@@ -158,18 +158,10 @@ CASES: Mapping[str, tuple[Mapping[str, Rows | None], list[str]]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_wrong_is_reported(tmp_path: Path, case: str) -> None:
+    """And what to do about it, in a sentence."""
     of_tables, expected = CASES[case]
     assert wrong(warehouse(tmp_path, **of_tables)) == expected
-
-
-def test_every_problem_says_what_to_do(tmp_path: Path) -> None:
-    problems = [
-        problem
-        for number, (of_tables, _) in enumerate(CASES.values())
-        for problem in checked(warehouse(tmp_path / str(number), **of_tables)).problems
-    ]
-    assert all(problem.advice for problem in problems)
-    assert not [problem.advice for problem in problems if len(problem.advice.split()) > 25]
+    assert all(0 < len(problem.advice.split()) <= 25 for problem in checked(tmp_path).problems)
 
 
 def test_the_configuration_says_how_often_and_how_long(tmp_path: Path) -> None:
