@@ -95,6 +95,14 @@ def test_every_example_of_the_help_parses(command: str, typed: Typed) -> None:
         ("capture --namesrv n:1 --cadence 0s", "argument --cadence: invalid"),
         ("capture --namesrv n:1 --rate 0", "argument --rate: invalid"),
         ("capture --namesrv n:1 --groups [", "argument --groups: invalid"),
+        ("status --warehouse w --sort newest", "argument --sort: invalid choice: 'newest' (choose from"),
+        ("incidents --warehouse w --sort backlog", "argument --sort: invalid choice: 'backlog' (choose from"),
+        ("incidents --warehouse w --rule HUNG", "there is no rule HUNG: did you mean CLIENT_HUNG?"),
+        ("incidents --warehouse w --last 1h --interval 2026-03-01/2026-03-02", "not allowed with argument --last"),
+        ("incidents --warehouse w --json --format csv", "--format: not allowed with argument --json"),
+        ("incidents --warehouse w --last soon", "argument --last: invalid"),
+        ("incidents --warehouse w --tz Berlin", "there is no time zone Berlin: did you mean Europe/Berlin?"),
+        ("report --warehouse w", "one of the arguments --interval --last is required"),
     ],
 )
 def test_wrong_usage_exits_with_3(line: str, message: str, typed: Typed) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from spark_jobs.cli.documents import incidents_document
 from spark_jobs.cli.show_incidents import show_incidents
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.show.incidents import Incidents
 from spark_jobs.show.text.incident_text import incident_lines, state_text, worst_first
 from tests.support.consoles import shown
@@ -138,30 +136,37 @@ def test_one_in_full_says_what_when_where_and_what_to_do() -> None:
     ]
 
 
-def test_what_is_not_known_to_be_over_says_so() -> None:
-    assert lines_of(incident(resolved_at=None))[2] == (
-        "Open since 2026-03-01T10:00Z, last seen at 2026-03-01T10:01:30Z (1 min 30 s); nothing is known after that."
-    )
-    assert lines_of(incident(resolved_at=micros(90) + 60 * SECOND))[2] == (
-        "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s), perhaps longer: it was gone at "
-        "2026-03-01T10:02:30Z, the time between is unknown."
-    )
+DELETED: dict[str, Any] = {"resolution": "DELETED", "resolved_at": micros(110)}
+OF_TOPIC = DELETED | {"resolution": "TOPIC_DELETED"}
+_SPAN, _AT = (
+    "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s)",
+    "was deleted at 2026-03-01T10:01:50Z: no broker listed it any more.",
+)
 
 
-def test_what_was_over_because_its_group_was_deleted_says_so() -> None:
-    deleted = incident(resolution="DELETED", resolved_at=micros(110))
-    assert lines_of(deleted)[2] == (
-        "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s); the group was deleted at 2026-03-01T10:01:50Z: "
-        "no broker listed it any more."
-    )
-    assert "; the last of its groups was deleted at " in lines_of(replace(deleted, consumer_groups=("g", "h")))[2]
-    of_topic = replace(deleted, resolution="TOPIC_DELETED", topics=("t",))
-    assert "; the topic was deleted at 2026-03-01T10:01:50Z: no broker" in lines_of(of_topic)[2]
-    assert "; the last of its topics was deleted at " in lines_of(replace(of_topic, topics=("t", "u")))[2]
-    assert ", topic deleted, " in state_text(of_topic)
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"resolved_at": None},
+         "Open since 2026-03-01T10:00Z, last seen at 2026-03-01T10:01:30Z (1 min 30 s); nothing is known after that."),
+        ({"resolved_at": micros(150)},
+         f"{_SPAN}, perhaps longer: it was gone at 2026-03-01T10:02:30Z, the time between is unknown."),
+        (DELETED, f"{_SPAN}; the group {_AT}"),
+        (DELETED | {"consumer_groups": ("g", "h")}, f"{_SPAN}; the last of its groups {_AT}"),
+        (OF_TOPIC, f"{_SPAN}; the topic {_AT}"),
+        (OF_TOPIC | {"topics": ("t", "u")}, f"{_SPAN}; the last of its topics {_AT}"),
+    ],
+)  # fmt: skip
+def test_a_sentence_says_until_when_it_lasted(values: dict[str, Any], sentence: str) -> None:
+    assert lines_of(incident(**values))[2] == sentence
+
+
+def test_a_list_names_what_was_deleted() -> None:
+    deleted = incident(**DELETED)
     assert state_text(deleted) == (
         "2026-03-01T10:00Z – 2026-03-01T10:01:50Z, group deleted, peak backlog 12,345 messages"
     )
+    assert ", topic deleted, " in state_text(incident(**OF_TOPIC))
     assert "(1 min 30 s, deleted)" in listed(deleted)[0]
 
 

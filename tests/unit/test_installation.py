@@ -154,8 +154,5 @@ def test_a_missing_package_is_one_of_an_extra(name: str, extra: str) -> None:
     assert str(missing).endswith(
         f"which is not installed: install rebalance-audit with its extra [{extra}] (docs/install.md)"
     )
-
-
-def test_another_missing_module_is_a_bug() -> None:
-    assert needed_extra(ModuleNotFoundError("No module named 'x'", name="x")) is None
-    assert needed_extra(ImportError("cannot import")) is None
+    for bug in (ModuleNotFoundError("No module named 'x'", name="x"), ImportError("cannot import")):
+        assert needed_extra(bug) is None

@@ -129,23 +129,6 @@ def test_groups_that_are_asked_for(options: str, expected: list[str], ask: Typed
     assert [line.split()[2] for line in rows] == ["consumer_group=H", "consumer_group=G"]
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("status --sort newest", "argument --sort: invalid choice: 'newest' (choose from"),
-        ("incidents --sort backlog", "argument --sort: invalid choice: 'backlog' (choose from"),
-        ("incidents --rule HUNG", "there is no rule HUNG: did you mean CLIENT_HUNG?"),
-        ("incidents --last 1h --interval 2026-03-01/2026-03-02", "--interval: not allowed with argument --last"),
-        ("incidents --json --format csv", "--format: not allowed with argument --json"),
-        ("incidents --last soon", "argument --last: invalid"),
-        ("incidents --tz Berlin", "argument --tz: there is no time zone Berlin: did you mean Europe/Berlin?"),
-        ("report", "one of the arguments --interval --last is required"),
-    ],
-)
-def test_a_wrong_question_says_what_is_wrong_with_it(line: str, message: str, ask: Typed) -> None:
-    assert message in ask(line, code=3).err
-
-
 def test_times_are_shown_in_another_zone(ask: Typed) -> None:
     """Winter in Berlin is an hour ahead. For a program it stays UTC, and the next command says it as well."""
     (age, line, _) = ask("incidents --client h1 --tz Europe/Berlin").lines

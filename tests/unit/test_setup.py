@@ -32,7 +32,7 @@ def program(directory: Path, name: str, script: str) -> Path:
     return file
 
 
-def java_that_says(directory: Path, version: str) -> Path:
+def java_of_version(directory: Path, version: str) -> Path:
     return program(directory, "java", f"echo 'openjdk version \"{version}\" 2026-01-01' >&2")
 
 
@@ -46,13 +46,13 @@ def on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("version", ["17.0.15", "17", "21.0.2", "21-ea"])
 def test_java_17_and_21_will_do(version: str, on_path: Path) -> None:
-    java_that_says(on_path, version)
+    java_of_version(on_path, version)
     check_java()
 
 
 @pytest.mark.parametrize(("version", "major"), [("1.8.0_392", 8), ("11.0.1", 11), ("25.0.1", 25), ("170", 170)])
 def test_another_java_is_named(version: str, major: int, on_path: Path) -> None:
-    java = java_that_says(on_path, version)
+    java = java_of_version(on_path, version)
     with pytest.raises(SetupError) as raised:
         check_java()
     assert str(raised.value) == f"{java} is version {major}: {INSTALL}"
@@ -61,8 +61,8 @@ def test_another_java_is_named(version: str, major: int, on_path: Path) -> None:
 def test_java_home_comes_before_the_path(on_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SetupError, match=re.escape(f"no Java on the PATH: {INSTALL}")):
         check_java()
-    java_that_says(on_path, "17.0.1")
-    java = java_that_says(tmp_path / "home" / "bin", "11.0.1")
+    java_of_version(on_path, "17.0.1")
+    java = java_of_version(tmp_path / "home" / "bin", "11.0.1")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
     with pytest.raises(SetupError, match=re.escape(f"{java} is version 11: {INSTALL}")):
         check_java()
@@ -85,16 +85,13 @@ def make_check_tools(python: str, path: Path) -> tuple[int, list[str]]:
     return answer.returncode, [line for line in lines if not line.startswith("make")]
 
 
-def test_make_wants_a_newer_python(tmp_path: Path) -> None:
+def test_make_reports_a_python_and_a_java_that_are_too_old(tmp_path: Path) -> None:
     program(tmp_path, "old-python", "exit 1")
     for python in ("old-python", "no-such-python"):
         message = f"rebalance-audit: needs Python 3.11 or newer, which {python} is not: "
         message += "install it, or name another with make PYTHON=python3.12"
         assert make_check_tools(python, tmp_path) == (2, [message])
-
-
-def test_make_wants_another_java(tmp_path: Path) -> None:
-    java = java_that_says(tmp_path, "11.0.1")
+    java = java_of_version(tmp_path, "11.0.1")
     message = f"rebalance-audit: {java} is version 11: {INSTALL}"
     assert make_check_tools("python3", tmp_path) == (2, [message])
 
@@ -194,7 +191,7 @@ def test_jars_come_once(target: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     check_jars(target)
 
 
-def test_half_of_the_jars_is_none(target: Path, tmp_path: Path) -> None:
+def test_half_of_the_jars_is_none_and_a_second_download_fetches_only_the_rest(target: Path, tmp_path: Path) -> None:
     repository(tmp_path, jar_names()[:1])
     half = r"Delta's jars could not be downloaded.*io.delta:delta-storage:\S+ is not found"
     with pytest.raises(SetupError, match=half) as e:
@@ -202,13 +199,6 @@ def test_half_of_the_jars_is_none(target: Path, tmp_path: Path) -> None:
     version = jar_names()[1].removesuffix(".jar").rpartition("-")[2]
     assert f"mvn dependency:get -Dartifact=io.delta:delta-storage:{version}" in str(e.value)
     assert not target.exists()
-
-
-def test_a_download_that_broke_off_continues(target: Path, tmp_path: Path) -> None:
-    """What came is kept: the second time the repository needs to have only what was missing."""
-    repository(tmp_path, jar_names()[:1])
-    with pytest.raises(SetupError):
-        fetch_jars(target)
     shutil.rmtree(tmp_path / "repository")
     repository(tmp_path, jar_names()[1:])
     said = list[str]()

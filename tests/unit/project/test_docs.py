@@ -1,23 +1,31 @@
-"""Pages made from the code are up to date, links lead somewhere, and the commands that a reader is to type parse."""
+"""Pages made from the code are up to date and explain all of it, links lead somewhere, and commands parse."""
 
 from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
 from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
 import yaml
 
-from schemas import TABLES
-from schemas.handbook import PAGE
+from schemas import SOURCES, TABLES, Table
+from schemas import handbook as tables
 from spark_jobs.cli import handbook as command_line
 from spark_jobs.cli.commands import COMMANDS
 from spark_jobs.cli.main import build_parser
 from spark_jobs.cli.options import OPTIONS
+from spark_jobs.config import Configuration
 from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.domain.status.capacity import SIGNS
+from spark_jobs.pipeline.quality import handbook as expectations
+from spark_jobs.pipeline.quality.drift import NULLS_ARE_USUAL, ROWS_ARE_USUAL
+from spark_jobs.pipeline.quality.suites import of_source
 from spark_jobs.setup.java import VERSIONS
+from spark_jobs.show.text import handbook as rules
+from tests.support.times import HOUR
 
 DOCS = Path(__file__).parents[3] / "docs"
 EXPLAINED = Path(__file__).parents[2] / "data" / "explained"
@@ -27,16 +35,52 @@ README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
 PAGES = [*DOCS.rglob("*.md"), *DOCS.parent.glob("*.md")]
 
 
+@pytest.mark.parametrize(
+    ("module", "pages"),
+    [
+        ("schemas.handbook", {tables.PAGE: tables.handbook()}),
+        ("spark_jobs.cli.handbook", {command_line.PAGE: command_line.handbook()}),
+        ("spark_jobs.pipeline.quality.handbook", {expectations.PAGE: expectations.handbook()}),
+        ("spark_jobs.show.text.handbook", {rules.INDEX: rules.index(), **rules.rule_pages()}),
+    ],
+)
+def test_the_pages_are_those_the_code_makes(module: str, pages: Mapping[Path, str]) -> None:
+    """Of rules there is no other page."""
+    there = [*pages, *(rules.RULE_PAGES.glob("*.md") if rules.INDEX in pages else ())]
+    assert {page: page.read_text(encoding="utf-8") for page in there} == pages, f"run python -m {module}"
+
+
+def test_every_rule_is_explained() -> None:
+    assert len({rule.name for rule in RULES}) == len(RULES)
+    for rule in RULES:
+        texts = [rule.meaning, rule.decided_by]
+        texts += [text for cause in rule.causes.values() for text in (cause.when, cause.advice)]
+        assert all(texts), rule.name
+        assert rule.causes, rule.name
+
+
+def test_the_signs_of_capacity_are_rules_and_causes_that_exist() -> None:
+    known = {rule.name for rule in RULES} | {f"{rule.name}/{cause}" for rule in RULES for cause in rule.causes}
+    assert {sign for signs in SIGNS.values() for sign in signs} <= known
+
+
+def test_every_expectation_of_steps_is_explained() -> None:
+    names = {one.name for table in SOURCES for one in of_source(table, HOUR, Configuration())}
+    assert names == {"few_rows_are_quarantined", "cadence_is_kept"}
+    for name in (*names, ROWS_ARE_USUAL, NULLS_ARE_USUAL, "content_is_as_published"):
+        assert f"| `{name}` |" in expectations.PAGE.read_text(encoding="utf-8"), name
+
+
 @pytest.mark.parametrize("table", TABLES, ids=[table.name for table in TABLES])
-def test_every_column_is_on_it_with_its_meaning(table: object) -> None:
-    text = PAGE.read_text(encoding="utf-8")
+def test_every_column_is_on_it_with_its_meaning(table: Table) -> None:
+    text = tables.PAGE.read_text(encoding="utf-8")
     common, _, rest = text.partition("## Sources")
-    section = re.search(rf"^### {table.name}$(.*?)(?=^##|\Z)", rest, re.DOTALL | re.MULTILINE)  # type: ignore[attr-defined]
+    section = re.search(rf"^### {table.name}$(.*?)(?=^##|\Z)", rest, re.DOTALL | re.MULTILINE)
     assert section
     item = re.compile(r"^- \**`(\w+)`\** [^:]+: .+$", re.MULTILINE)
     of_table, of_all = {*item.findall(section[1])}, {*item.findall(common)}
     named = {*re.findall(r"`(\w+)`", " ".join(re.findall(r"(?:Key|Also): (.*)", section[1])))}
-    assert of_table | (named & of_all) == {*table.schema.names}  # type: ignore[attr-defined]
+    assert of_table | (named & of_all) == {*table.schema.names}
 
 
 def test_the_first_page_leads_to_every_page() -> None:
