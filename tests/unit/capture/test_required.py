@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.capture.calls import Call, Request
+from spark_jobs.capture.calls import Call, CallError, Request
 from spark_jobs.capture.capture import Capture, Settings
 from tests.support.fakes import (
     REFUSED,
@@ -36,23 +36,20 @@ OPTIONAL = [request for request in Request if not request.is_required]
 LINES = {Request.CONNECTION: "connection", Request.STATS: "stats", Request.ROUTE: "route"}
 
 
-class FaultyAdmin(FakeAdmin):
+def faulty(request: Request, fault: str) -> FakeAdmin:
     """Does with one kind of request what the fault says; the answers of the others come at once."""
+    admin = FakeAdmin(answers())
 
-    def __init__(self, request: Request, fault: str) -> None:
-        super().__init__(answers())
-        self._request, self._fault = request, fault
+    def fail(call: Call) -> None:
+        # The first answers say which brokers and groups there are.
+        is_first = request in (Request.BROKERS, Request.GROUPS) and admin.counts()[request.value] == 1
+        if call.request is request and not is_first:
+            time.sleep(0 if fault == "closes" else LATE)
+            if fault != "is late":
+                raise CallError(REFUSED if fault == "closes" else TIMED_OUT)
 
-    def ask(self, call: Call) -> str:
-        # Who is there is known when it begins.
-        if call.request is self._request and (
-            call.request not in (Request.BROKERS, Request.GROUPS) or self.counts()[call.request.value]
-        ):
-            time.sleep(0 if self._fault == "closes" else LATE)
-            if self._fault != "is late":
-                self.answers[call.request.value, call.called.name] = REFUSED if self._fault == "closes" else TIMED_OUT
-                self.answers.pop((call.request.value, call.called.name, call.subject), None)
-        return super().ask(call)
+    admin.before_answer = fail
+    return admin
 
 
 def answers() -> Answers:
@@ -77,7 +74,7 @@ def lines_of(request: Request, fault: str, folder: Path) -> tuple[Counter[str], 
     """Lines with a body by kind and group, or topic, and the lines about the rounds."""
     said: list[str] = []
     settings = Settings("10.0.0.9:9876", folder, CADENCE, rate=5000, duration=CADENCE * (ROUNDS - 0.5))
-    Capture(settings, FaultyAdmin(request, fault), lambda _: None).run(said.append, lambda _: None)
+    Capture(settings, faulty(request, fault), lambda _: None).run(said.append, lambda _: None)
     lines = [line for line in recorded(folder) if "body" in line and line["kind"] in LINES.values()]
     return Counter(f"{line['kind']} {line.get('group', line.get('topic'))}" for line in lines), said
 

@@ -62,56 +62,49 @@ def test_request_modes_that_cannot_be_read_are_named(modes: str, detail: str) ->
     assert rejection(line("connection", request_modes=modes))[1] == detail
 
 
-def test_a_route_gives_its_queue_data() -> None:
-    assert row(line("route"))["queues"] == [
-        {"broker_name": "broker-a", "perm": 4, "read_queue_nums": 1, "write_queue_nums": 1},
-        {"broker_name": "broker-b", "perm": 6, "read_queue_nums": 8, "write_queue_nums": 10},
-    ]
-    assert row(line("route", body='{"brokerDatas":[]}'))["queues"] == []
-    assert row(line("route", body='{"queueDatas":null}'))["queues"] == []
+NO_ROUTE = {"body": None, "error": "MQClientException CODE: 17  DESC: No topic route info"}
+ENTRY = '{"brokerName":"a","perm":6,"readQueueNums":4,"writeQueueNums":4}'
+OF_SERVERS = f'{{"n2:1":{{"queueDatas":[]}},"n1:1":{{"queueDatas":[{ENTRY}]}}}}'
+MAPPING = '{"broker-a":{"bname":"broker-a","currIdMap":{0:0},"epoch":1,"topic":"orders","totalQueues":2}}'
+ADDRESSES = [
+    {"broker_name": "broker-b", "broker_id": 0, "address": "127.0.0.1:10911"},
+    {"broker_name": "broker-b", "broker_id": 1, "address": "127.0.0.1:10912"},
+]
+TURNED = ROUTE.replace('{0:"127.0.0.1:10911",1:"127.0.0.1:10912"}', '{1:"127.0.0.1:10912",0:"127.0.0.1:10911"}')
+assert TURNED != ROUTE
 
 
-def test_a_route_has_the_message_type_of_its_topic_if_it_was_recorded() -> None:
-    assert row(line("route"))["message_type"] is None
-    assert row(line("route", attributes='{"message.type":"PRIORITY"}'))["message_type"] == "PRIORITY"
-    assert row(line("route", attributes='{"queue.type":"SimpleCQ"}'))["message_type"] == "NORMAL"
-    assert rejection(line("route", attributes='{"message.type":1}'))[0] == "WRONG_TYPE"
-
-
-def test_a_route_shows_that_its_topic_is_deleted() -> None:
-    no_route = {"error": "MQClientException CODE: 17  DESC: No topic route info"}
-    assert row(line("route", body=None, **no_route, listed="false"))["listed"] is False
-    assert row(line("route", body=None, **no_route))["listed"] is None
-    assert row(line("route"))["listed"] is None
-
-
-def test_a_route_has_the_answer_of_each_name_server() -> None:
-    assert row(line("route"))["name_servers"] is None
-    entry = '{"brokerName":"a","perm":6,"readQueueNums":4,"writeQueueNums":4}'
-    told = row(line("route", name_servers=f'{{"n2:1":{{"queueDatas":[]}},"n1:1":{{"queueDatas":[{entry}]}}}}'))
-    assert told["name_servers"] == [
-        {"address": "n1:1", "broker_name": "a", "perm": 6, "read_queue_nums": 4, "write_queue_nums": 4},
-        {"address": "n2:1", **dict.fromkeys(("broker_name", "perm", "read_queue_nums", "write_queue_nums"))},
-    ]
-
-
-def test_a_route_shows_whether_its_topic_is_static() -> None:
-    mapping = '{"broker-a":{"bname":"broker-a","currIdMap":{0:0},"epoch":1,"topic":"orders","totalQueues":2}}'
-    assert row(line("route"))["is_static"] is False
-    assert row(line("route", body='{"topicQueueMappingByBroker":{}}'))["is_static"] is False
-    assert row(line("route", body=f'{{"topicQueueMappingByBroker":{mapping}}}'))["is_static"] is True
-
-
-def test_a_route_gives_the_addresses_of_each_broker_id() -> None:
-    """Those that it names, sorted; in the second body none, and nothing is said of them in the last."""
-    assert row(line("route"))["addresses"] == [
-        {"broker_name": "broker-b", "broker_id": 0, "address": "127.0.0.1:10911"},
-        {"broker_name": "broker-b", "broker_id": 1, "address": "127.0.0.1:10912"},
-    ]
-    turned = ROUTE.replace('{0:"127.0.0.1:10911",1:"127.0.0.1:10912"}', '{1:"127.0.0.1:10912",0:"127.0.0.1:10911"}')
-    assert row(line("route", body=turned))["addresses"] == row(line("route"))["addresses"]
-    assert row(line("route", body='{"brokerDatas":[{"brokerName":"b"}]}'))["addresses"] == []
-    assert row(line("route", body='{"queueDatas":null}'))["addresses"] is None
+@pytest.mark.parametrize(
+    ("changes", "column", "value"),
+    [
+        ({}, "queues", [
+            {"broker_name": "broker-a", "perm": 4, "read_queue_nums": 1, "write_queue_nums": 1},
+            {"broker_name": "broker-b", "perm": 6, "read_queue_nums": 8, "write_queue_nums": 10},
+        ]),
+        ({"body": '{"brokerDatas":[]}'}, "queues", []),
+        ({"body": '{"queueDatas":null}'}, "queues", []),
+        ({}, "message_type", None),
+        ({"attributes": '{"message.type":"PRIORITY"}'}, "message_type", "PRIORITY"),
+        ({"attributes": '{"queue.type":"SimpleCQ"}'}, "message_type", "NORMAL"),
+        ({}, "listed", None),
+        (NO_ROUTE, "listed", None),
+        (NO_ROUTE | {"listed": "false"}, "listed", False),
+        ({}, "name_servers", None),
+        ({"name_servers": OF_SERVERS}, "name_servers", [
+            {"address": "n1:1", "broker_name": "a", "perm": 6, "read_queue_nums": 4, "write_queue_nums": 4},
+            {"address": "n2:1", **dict.fromkeys(("broker_name", "perm", "read_queue_nums", "write_queue_nums"))},
+        ]),
+        ({}, "is_static", False),
+        ({"body": '{"topicQueueMappingByBroker":{}}'}, "is_static", False),
+        ({"body": f'{{"topicQueueMappingByBroker":{MAPPING}}}'}, "is_static", True),
+        ({}, "addresses", ADDRESSES),
+        ({"body": TURNED}, "addresses", ADDRESSES),
+        ({"body": '{"brokerDatas":[{"brokerName":"b"}]}'}, "addresses", []),
+        ({"body": '{"queueDatas":null}'}, "addresses", None),
+    ],
+)  # fmt: skip
+def test_a_route(changes: dict[str, object], column: str, value: object) -> None:
+    assert row(line("route", **changes))[column] == value
 
 
 def test_offsets_are_exact_and_sorted_by_number() -> None:
@@ -305,7 +298,11 @@ def test_every_truncated_body_is_rejected(kind: str) -> None:
         assert rejection(line(kind, body=BODIES[kind][:length]))[0] == "BODY_UNREADABLE"
 
 
-def test_a_call_has_its_fate() -> None:
+def test_attributes_that_cannot_be_read_reject_the_line() -> None:
+    assert rejection(line("route", attributes='{"message.type":1}'))[0] == "WRONG_TYPE"
+
+
+def test_a_call_has_its_outcome() -> None:
     assert row(line("call")) == (
         {"cluster": "demo", "called": "broker-a", "request": "stats", "subject": "pay orders"}
         | {"captured_at": CAPTURED_AT, "outcome": "TIMED_OUT", "took_ms": 3004}

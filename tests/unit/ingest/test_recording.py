@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas import CLIENT_SNAPSHOTS, OFFSET_SNAPSHOTS
+from schemas import OFFSET_SNAPSHOTS
 from spark_jobs.ingest.files import Line
 from spark_jobs.ingest.recording import NOT_LISTED, Blank, Meta, NoObservation, Outcome, Quarantined, Row, outcomes
 from tests.support.bodies import failed, line, outcome, rejection, row
@@ -10,45 +10,37 @@ from tests.support.bodies import failed, line, outcome, rejection, row
 META_LINE = b'{"kind":"meta","cluster":"demo"}'
 
 
-def test_a_group_that_is_not_online_is_an_observation_without_members() -> None:
-    values = row(failed("connection", "code 206 the consumer group[pay] not online"))
-    assert (values["connections"], values["subscriptions"], values["message_model"]) == ([], [], None)
-    assert (values["consume_type"], values["consume_from_where"], values["request_modes"]) == (None, None, None)
-    assert values["listed"] is None
-
-
-def test_a_group_that_no_broker_lists_is_an_observation() -> None:
-    values = row(failed("connection", NOT_LISTED))
-    assert (values["connections"], values["subscriptions"], values["listed"]) == ([], [], False)
-
-
-def test_a_topic_without_route_is_an_observation_without_queues() -> None:
-    error = "MQClientException CODE: 17  DESC: No topic route info in name server for the topic: orders"
-    values = row(failed("route", error))
-    assert (values["queues"], values["addresses"], values["is_static"], values["message_type"]) == ([], [], None, None)
+NOTHING_IN_GROUP = "MQClientException CODE: 1  DESC: The Consumer Group <pay> not exist in this consumer"
+NO_ROUTE = "MQClientException CODE: 17  DESC: No topic route info in name server for the topic: orders"
+NO_MEMBERS: dict[str, object] = {"connections": [], "subscriptions": []}
 
 
 @pytest.mark.parametrize(
-    "error",
+    ("kind", "error", "observed"),
     [
-        "RemotingTimeoutException wait response on the channel </127.0.0.1:10931> timeout, 3000(ms)",
-        "RemotingSendRequestException send request to </127.0.0.1:10931> failed",
-        "org.apache.rocketmq.remoting.exception.RemotingTimeoutException wait response",
-        "MQClientException CODE: 207  DESC: consumer <g> <c> Timeout: wait response",
+        ("connection", "code 206 the consumer group[pay] not online", NO_MEMBERS),
+        ("connection", NOT_LISTED, NO_MEMBERS | {"listed": False}),
+        ("route", NO_ROUTE, {"queues": [], "addresses": []}),
+        ("running", NOTHING_IN_GROUP, {"answered": True, "in_group": False}),
+        *(
+            ("running", error, {"answered": False})
+            for error in (
+                "RemotingTimeoutException wait response on the channel </127.0.0.1:10931> timeout, 3000(ms)",
+                "RemotingSendRequestException send request to </127.0.0.1:10931> failed",
+                "org.apache.rocketmq.remoting.exception.RemotingTimeoutException wait response",
+                "MQClientException CODE: 207  DESC: consumer <g> <c> Timeout: wait response",
+            )
+        ),
     ],
 )
-def test_a_client_that_does_not_answer_in_time_is_an_observation(error: str) -> None:
-    values = row(failed("running", error))
-    key = {"cluster": "demo", "consumer_group": "pay", "client_id": "172.17.0.1@1"}
-    known = {name: value for name, value in values.items() if value is not None and name != "captured_at"}
-    assert known == key | {"answered": False}
-    assert set(values) == set(CLIENT_SNAPSHOTS.columns)
-
-
-def test_a_client_that_has_no_consumer_of_the_group_is_an_observation() -> None:
-    none = "MQClientException CODE: 1  DESC: The Consumer Group <pay> not exist in this consumer"
-    silent = row(failed("running", "RemotingTimeoutException wait response"))
-    assert row(failed("running", none)) == silent | {"answered": True, "in_group": False}
+def test_some_errors_are_observations(kind: str, error: str, observed: dict[str, object]) -> None:
+    """All else is unknown."""
+    result = outcome(failed(kind, error))
+    assert isinstance(result, Row)
+    assert (
+        result.values
+        == dict.fromkeys(result.table.columns) | {name: row(line(kind))[name] for name in result.table.key} | observed
+    )
 
 
 @pytest.mark.parametrize(

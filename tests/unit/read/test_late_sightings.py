@@ -71,6 +71,15 @@ def late(warehouse: Path, steps: StepsByVersion | None = None, days: int = 7) ->
         (broker(1800), [ELEVEN, TWELVE]),
         (broker(HOUR + 1800), [TWELVE]),
         (broker(3 * HOUR), []),
+        # More of what was seen already: of a group it counts only that it was there after it was deleted, of a broker
+        # only the last hour.
+        (group(-5 * HOUR), []),
+        (group(1800), []),
+        (group(-5 * HOUR) | DELETED, []),
+        (group(-5 * HOUR, "unknown") | DELETED, []),
+        (broker(-5 * HOUR), []),
+        (broker(BEFORE - 600), []),
+        (broker(BEFORE + 600), []),
     ],
 )
 def test_the_steps_are_late_for_which_another_thing_or_hour_is_sighted(
@@ -78,24 +87,6 @@ def test_the_steps_are_late_for_which_another_thing_or_hour_is_sighted(
 ) -> None:
     write(warehouse, SIGHTINGS, [came])
     assert late(warehouse) == expected
-
-
-@pytest.mark.parametrize(
-    "came",
-    [
-        group(-5 * HOUR),
-        group(1800),
-        group(-5 * HOUR) | DELETED,
-        group(-5 * HOUR, "unknown") | DELETED,
-        broker(-5 * HOUR),
-        broker(BEFORE - 600),
-        broker(BEFORE + 600),
-    ],
-)
-def test_more_of_what_was_seen_already_makes_no_step_late(warehouse: Path, came: dict[str, Any]) -> None:
-    """Of a group it counts only that it was there after it was deleted, of a broker only the last hour."""
-    write(warehouse, SIGHTINGS, [came])
-    assert late(warehouse) == []
 
 
 def test_how_far_back_a_step_remembers_is_configured(warehouse: Path) -> None:
