@@ -106,7 +106,8 @@ def test_churn_and_skew_that_are_usual(tmp_path: Path, typed: Typed) -> None:
     published[FINDINGS] += [a_finding("rare", hour, "FLAPPING_MEMBER", comings=9, goings=9) for hour in range(1, 6)]
     ratios = {hour: 5 if hour <= 4 else 3 for hour in range(1, 101)}
     for hour, ratio in ratios.items():
-        measures = {"most_consumed": 10 * ratio, "least_consumed": 10} if hour > 50 else {"max_over_mean": ratio}
+        consumed: dict[str, Any] = {"most_consumed": 10 * ratio, "least_consumed": 10}
+        measures = consumed if hour > 50 else {"max_over_mean": ratio}
         rule = "LOAD_IMBALANCE" if hour > 50 else "PRODUCER_SKEW"
         published[FINDINGS].append(a_finding("hot", hour, rule, **measures))
     lines = suggested(tmp_path, published, typed)
