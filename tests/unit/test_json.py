@@ -207,11 +207,9 @@ def test_the_page_lists_every_key(section: str, example_warehouse: str, typed: T
 
 
 @pytest.mark.parametrize("section", sorted(TABLE))
-def test_columns_have_one_type_whatever_the_rows_hold(
+def test_columns_have_one_type_with_and_without_rows(
     section: str, example_warehouse: str, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also without any row."""
-
     def written(command: str) -> pa.Table:
         assert main([*command.split(), "--warehouse", example_warehouse, "--format", "parquet", "--quiet"]) in (0, 2)
         return parquet.read_table(io.BytesIO(capsysbinary.readouterr().out))

@@ -161,8 +161,7 @@ def test_a_group_is_one_line_of_a_table(width: int, shown: list[str]) -> None:
     assert len(rows) == (8 if OWNED[0] in shown else 7)
 
 
-def test_names_on_a_terminal() -> None:
-    """They are whole, and inert."""
+def test_names_on_a_terminal_are_whole_and_inert() -> None:
     hostile = group("[red]:bomb:\x1b[2J", "WARN", worst=DUPLICATE, step_start=OLD)
     lines = on_terminal(160, group("<script>", "ERROR", worst=DUPLICATE), hostile, group("g" * 255, "WARN"))
     assert any("[red]:bomb:\\x1b[2J" in line and "11-20 02:00" in line for line in lines)

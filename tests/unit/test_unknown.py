@@ -109,7 +109,6 @@ OWNED = interval(0, 3600, C1)
     ],
 )
 def test_an_explanation_says_what_is_unknown(row: dict[str, Any], queues: list[dict[str, Any]], sentence: str) -> None:
-    """It is the answer, and stands first."""
     step = group_step(60, row, allocations=[allocation(row, "a:0", C1)], progress=queues)
     assert all_lines(step)[3] == sentence
     harmless = replace(step, findings=[finding(severity="INFO")])

@@ -203,40 +203,8 @@ def test_a_client_that_does_not_say_what_it_subscribes_is_not_one_that_subscribe
     assert (state.topics, state.subscriptions, state.owned) == (expected, expected, None)
 
 
-HOSTILE = ("g'\"\\ %s {0}", "g\x00", "g", "😀", "\uffee", "%RETRY%g", "")
-
-
-def all_groups() -> Rows:
-    """Groups of hostile names that share the topic, and each has one of its own."""
-    rows: Rows = {MEMBERSHIP_SNAPSHOTS: [], ROUTE_SNAPSHOTS: [], OFFSET_SNAPSHOTS: [], CLIENT_SNAPSHOTS: []}
-    rows[TOPIC_SNAPSHOTS] = [
-        {**route(second, 2), "queues": [{"broker_name": "b", "queue_id": 0, "min_offset": 0, "max_offset": second}]}
-        for second in range(0, 100, 20)
-    ]
-    rows[ROUTE_SNAPSHOTS] = [route(second, 2) for second in range(0, 100, 20)]
-    for number, name in enumerate(HOSTILE):
-        seen = range(number, 100, 20)
-        rows[MEMBERSHIP_SNAPSHOTS] += [
-            membership(second, name, "c2", group=name, broker=name, topics=["t", f"t{number}"]) for second in seen
-        ]
-        rows[ROUTE_SNAPSHOTS] += [route(second, number, topic=f"t{number}", broker=name) for second in seen]
-        rows[OFFSET_SNAPSHOTS] += [offsets(second, (second, number, 1), group=name) for second in seen]
-        rows[CLIENT_SNAPSHOTS] += [client(second, name, group=name) for second in seen]
-    return rows
-
-
 def test_no_rows_are_no_histories() -> None:
     assert histories(*gathered({})) == []
-
-
-def test_one_group_of_the_shuffle_may_be_several_of_which_none_sees_the_others() -> None:
-    found = {one.consumer_group: one for one in histories(*gathered(all_groups()))}
-    assert set(found) == set(HOSTILE)
-    for number, name in enumerate(HOSTILE):
-        one = found[name]
-        assert (set(one.memberships), set(one.clients), set(one.offsets)) == ({name}, {name}, {"t"})
-        assert set(one.routes) == {"t", f"t{number}"}
-        assert one.offsets["t"].consumer_offset.tolist() == [[number]] * 5
 
 
 def test_a_group_without_any_sample_has_a_history() -> None:

@@ -85,7 +85,6 @@ def test_two_brokers_under_one_name(tmp_path: Path) -> None:
 
 
 def test_two_applications_that_write_into_one_file(tmp_path: Path) -> None:
-    """Their lines name the client."""
     result = (
         "rebalanced result changed. allocateMessageQueueStrategyName=AVG, group=g, topic=t, clientId={}@1, "
         "mqAllSize=2, cidAllSize=2, rebalanceResultSize=1, "
@@ -98,7 +97,6 @@ def test_two_applications_that_write_into_one_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
 def test_utf_16(encoding: str, tmp_path: Path) -> None:
-    """As a shell of Windows writes it."""
     text = "\ufeff" * (encoding != "utf-16") + "\n".join(entries(*LIFE))
     (tmp_path / "broker.log").write_bytes(text.encode(encoding))
     with pytest.raises(InputFileError, match=r"broker\.log is UTF-16: convert it, iconv -f UTF-16 -t UTF-8"):

@@ -193,8 +193,6 @@ def test_the_domain_asks_no_clock() -> None:
         ("domain", "from . import intervals", False),
         ("domain", "from tests.cases import case", False),
         ("schemas", "from pyspark.sql.types import LongType", False),
-        ("cli", "from spark_jobs.pipeline.run import run", True),
-        ("pipeline", "from spark_jobs.cli import options", False),
         ("dags", "from spark_jobs.errors import ExitCode", False),
     ],
 )

@@ -123,7 +123,6 @@ def given(arguments: Namespace) -> set[str]:
 
 
 def test_no_command_hides_in_another_block() -> None:
-    """A block of text shows what is printed."""
     for page in PAGES:
         for block in re.findall(r"^ *```text\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
             for line in block.splitlines():

@@ -210,7 +210,6 @@ def test_the_terms_are_in_order_and_each_has_one_sentence() -> None:
 
 @pytest.mark.parametrize("term", TERMS, ids=[term.name for term in TERMS])
 def test_every_term_is_used(term: Term) -> None:
-    """Outside the glossary, in the singular or plural."""
     plural = re.sub("y$", "ie", term.name) + "s"
     wanted = re.compile(rf"\b({re.escape(term.name)}|{re.escape(plural)})\b", re.IGNORECASE)
     assert any(wanted.search(text) for where, text in PRINTED if "glossary" not in where)

@@ -148,7 +148,6 @@ def test_one_process_at_a_time_sends_notices(place: Location, monkeypatch: pytes
 
 
 def test_turns_wait_and_notes_stay(place: Location) -> None:
-    """A note is no claim."""
     kept = claims_of(place)
     assert kept is not None
     with claim_turn(place), claim_notices(place), claim(place, RunSpec(TEN), "first") as held:

@@ -71,7 +71,6 @@ def test_what_is_renewed_stays_and_what_is_not_ends(store: MemoryStore, monkeypa
 
 
 def test_a_claim_that_another_took_for_dead_is_lost(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even if it is renewed then, and whatever the other wanted."""
     monkeypatch.setattr(leases, "LEASE", timedelta(seconds=0.2))
     with claim(BUCKET, RunSpec(TEN), "suspended") as held:
         held.check()

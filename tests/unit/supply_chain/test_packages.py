@@ -53,7 +53,6 @@ def test_the_image_installs_what_was_tested_and_no_tool_of_development() -> None
 
 
 def test_no_host_of_a_registry_is_named() -> None:
-    """Which one is asked is said by the settings of Ivy and pip."""
     hosts = re.compile(r"repo1?\.maven|\bpypi\.org|pythonhosted")
     folders = ("spark_jobs", "rebalance_audit", "dags", "deploy", "docs", "examples", "benchmarks")
     files = [*(file for folder in folders for file in (ROOT / folder).rglob("*")), *ROOT.glob("*")]
