@@ -94,8 +94,8 @@ def test_findings(database: Database, example_warehouse: str) -> None:
 
 
 def test_group_status(database: Database, example_warehouse: str, typed: Typed) -> None:
-    same = ("member_count", "unassigned_queues", "double_owned_queues", "consumed_messages_per_second")
-    same += ("bottleneck", "worst_severity", "more_members_help")
+    same = ["member_count", "unassigned_queues", "double_owned_queues", "consumed_messages_per_second"]
+    same += ["bottleneck", "worst_severity", "more_members_help"]
     renamed = {name: name for name in same} | {"backlog_end_messages": "backlog_end"}
     found = {row["consumer_group"]: row for row in rows(database, "SELECT * FROM audit.bi_group_status")}
     shown = typed("status --json", warehouse=example_warehouse, code=ANSWERED).document["groups"]
