@@ -1,7 +1,5 @@
 """Utilization of a group: its traffic against the capacity of its members, on paper."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +13,7 @@ from spark_jobs.domain.status.utilization import Utilization, utilization
 from tests.support.builders import audited_step, replayed
 from tests.support.kernel import group_histories
 from tests.support.samples import measured
+from tests.support.tables import described
 from tests.support.what_if import client_row, status
 
 #: What a client of the tables sets: its pulls of a queue take 200 ms together, which is 160 messages a second.
@@ -56,85 +55,56 @@ def step(told: dict[str, ClientHistory], *rows: IntervalProgress) -> AuditedStep
     return replace(found, history=replace(found.history, clients=told))
 
 
-def evaluated(told: list[str], *lines: str, produced_messages_per_second: float = 10.0) -> Utilization:
-    return utilization(step(clients(*told), *map(row, lines)), produced_messages_per_second)
+#: what | clients | intervals | messages a second that came | utilization, of the busiest, who, by what, headroom
+_TABLE = """
+one thread that takes 400 ms: 2.5 a second; 4,500 in an hour are 1.25 | A 1 400 | 0-3600 A 4500 | 1.25 | 0.5 0.5 A LISTENER 1.25
+four threads                                       | A 4 400 | 0-3600 A 4500 | 1.25 | 0.125 0.125 A LISTENER 8.75
+more than it can do                                | A 1 400 | 0-3600 A 18000 | 5 | 2 2 A LISTENER 0
+B does 50 a second: 4 of 52.5 come, and 5 make A fall behind | A 1 400, B 1 20 | 0-3600 A 7200 B 7200 | 4 | 0.07619 0.8 A LISTENER 1
+of equals the first                                | B 1 400, A 1 400 | 0-3600 B 4500 A 4500 | 2.5 | 0.5 0.5 A LISTENER 2.5
+ten messages in a call of 400 ms: 25 a second      | A 1 400 batch=10 | 0-3600 A 4500 | 1.25 | 0.05 0.05 A LISTENER 23.75
+a listener that takes no time: 160 a second of each queue | A 1 0 | 0-3600 A 288000 A 288000 | 160 | 0.5 0.5 A PULLS 160
+144 a second into one queue, 24 on average         | A 1 0 | 0-3600 A 518400 A 0 A 0 | 144 | 0.3 0.9 A HOT_QUEUE 16
+… at half of it it is no hot one                   | A 1 0 | 0-3600 A 518400 A 0 | 144 | 0.45 0.9 A PULLS 16
+orderly: 20 threads do 1,000 a second, one thread 50 of each queue | A 20 20 orderly | 0-3600 A 144000 A 144000 | 80 | 0.8 0.8 A LISTENER 20
+… a fast listener waits for the pulls              | A 20 1 orderly | 0-3600 A 288000 A 288000 | 160 | 0.5 0.5 A PULLS 160
+one of several threads takes as much as the pulls bring | A 20 6.25 | 0-3600 A 288000 | 80 | 0.5 0.5 A PULLS 80
+both owners of a queue get all of it               | A 1 400, B 1 400 | 0-3600 A+B 4500 | 1.25 | 0.5 0.5 A LISTENER 1.25
+a member counts while it owns queues: 4,500 in half an hour are 2.5 | A 1 400, B 1 400 | 0-1800 A 4500, 1800-3600 B 2250 | 2.5 | 0.75 1 A LISTENER 0
+the next sample shows what came before: 250 in 200 s | A 1 400 | 0-100 A 125, 100-110 A unread, 110-200 A 125 | 1.25 | 0.5 0.5 A LISTENER 1.25
+… from the beginning                               | A 1 400 | 0-100 A unread, 100-200 A 125 | 1.25 | 0.5 0.5 A LISTENER 1.25
+the first sample of a queue does not               | A 1 0 | 0-100 A ? A 8000, 100-200 A 8000 A 8000 | 120 | 0.5 0.5 A PULLS 120
+the pace of B is unknown, and it received as much as A | A 1 400 | 0-3600 A 4500 B 4500 | 2.5 | 0.5 0.5 A LISTENER 2.5
+… it received more: all is unknown                 | A 1 400 | 0-3600 A 4500 B 4501 | 2.5 |
+a queue without an owner received more             | A 1 400 | 0-3600 A 4500 - 4501 | 2.5 |
+a message that comes twice counts twice            | A 1 400 | 0-3600 A 4500 B+C 2251 | 2.5 |
+no client reports                                  |         | 0-3600 A 4500 | 1.25 |
+nothing came                                       | A 1 400 | 0-3600 A 0 | 1.25 |
+what came is unknown                               | A 1 400 | 0-3600 A ? | 1.25 |
+no offsets were read                               | A 1 400 | 0-3600 A unread | 1.25 |
+nothing was replayed                               | A 1 400 |  | 1.25 |
+the rate is unknown                                | A 1 400 | 0-3600 A 4500 |  |
+the rate is 0                                      | A 1 400 | 0-3600 A 4500 | 0 |
+"""  # noqa: E501 - a table
 
 
-#: Clients; intervals; messages a second that came; utilization, of the busiest, who, by what, headroom.
-@pytest.mark.parametrize(
-    ("told", "lines", "produced_messages_per_second", "expected"),
-    [
-        # One thread that takes 400 ms consumes 2.5 a second; 4,500 in an hour are 1.25.
-        (["A 1 400"], ["0-3600 A 4500"], 1.25, (0.5, 0.5, "A", "LISTENER", 1.25)),
-        (["A 4 400"], ["0-3600 A 4500"], 1.25, (0.125, 0.125, "A", "LISTENER", 8.75)),
-        (["A 1 400"], ["0-3600 A 18000"], 5.0, (2.0, 2.0, "A", "LISTENER", 0.0)),
-        # B can do 50 a second: 4 of 52.5 come in, and 5 make A fall behind.
-        (["A 1 400", "B 1 20"], ["0-3600 A 7200 B 7200"], 4.0, (0.07619, 0.8, "A", "LISTENER", 1.0)),
-        # Of equals the first.
-        (["B 1 400", "A 1 400"], ["0-3600 B 4500 A 4500"], 2.5, (0.5, 0.5, "A", "LISTENER", 2.5)),
-        # Ten messages in a call that takes 400 ms: 25 a second.
-        (["A 1 400 batch=10"], ["0-3600 A 4500"], 1.25, (0.05, 0.05, "A", "LISTENER", 23.75)),
-        # A listener that takes no time: 160 a second of each queue.
-        (["A 1 0"], ["0-3600 A 288000 A 288000"], 160.0, (0.5, 0.5, "A", "PULLS", 160.0)),
-        # 144 a second into one queue, and 24 on average: at half of it it would be no hot one.
-        (["A 1 0"], ["0-3600 A 518400 A 0 A 0"], 144.0, (0.3, 0.9, "A", "HOT_QUEUE", 16.0)),
-        (["A 1 0"], ["0-3600 A 518400 A 0"], 144.0, (0.45, 0.9, "A", "PULLS", 16.0)),
-        # Orderly: 20 threads do 1,000 a second, and one thread 50 of each queue.
-        (["A 20 20 orderly"], ["0-3600 A 144000 A 144000"], 80.0, (0.8, 0.8, "A", "LISTENER", 20.0)),
-        (["A 20 1 orderly"], ["0-3600 A 288000 A 288000"], 160.0, (0.5, 0.5, "A", "PULLS", 160.0)),
-        # One of several threads takes as much as the pulls bring, and others take the rest.
-        (["A 20 6.25"], ["0-3600 A 288000"], 80.0, (0.5, 0.5, "A", "PULLS", 80.0)),
-        # Both owners of a queue get all of it.
-        (["A 1 400", "B 1 400"], ["0-3600 A+B 4500"], 1.25, (0.5, 0.5, "A", "LISTENER", 1.25)),
-        # A member counts while it owns queues: 4,500 in half an hour are 2.5.
-        (["A 1 400", "B 1 400"], ["0-1800 A 4500", "1800-3600 B 2250"], 2.5, (0.75, 1.0, "A", "LISTENER", 0.0)),
-        # What came while nobody read is told by the next sample: 250 in 200 s.
-        (["A 1 400"], ["0-100 A 125", "100-110 A unread", "110-200 A 125"], 1.25, (0.5, 0.5, "A", "LISTENER", 1.25)),
-        (["A 1 400"], ["0-100 A unread", "100-200 A 125"], 1.25, (0.5, 0.5, "A", "LISTENER", 1.25)),
-        # The first sample of a queue says nothing of what came before it.
-        (["A 1 0"], ["0-100 A ? A 8000", "100-200 A 8000 A 8000"], 120.0, (0.5, 0.5, "A", "PULLS", 120.0)),
-        # Nobody knows how fast B is, and it received as much as A.
-        (["A 1 400"], ["0-3600 A 4500 B 4500"], 2.5, (0.5, 0.5, "A", "LISTENER", 2.5)),
-    ],
-)
-def test_what_came_in_is_a_part_of_what_can_be_consumed(
-    told: list[str], lines: list[str], produced_messages_per_second: float, expected: tuple[Any, ...]
-) -> None:
-    assert evaluated(told, *lines, produced_messages_per_second=produced_messages_per_second) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("told", "lines"),
-    [
-        ([], ["0-3600 A 4500"]),
-        (["A 1 400"], ["0-3600 A 4500 B 4501"]),
-        (["A 1 400"], ["0-3600 A 4500 - 4501"]),
-        # Who gets a message twice counts twice.
-        (["A 1 400"], ["0-3600 A 4500 B+C 2251"]),
-        (["A 1 400"], ["0-3600 A 0"]),
-        (["A 1 400"], ["0-3600 A ?"]),
-        (["A 1 400"], ["0-3600 A unread"]),
-        (["A 1 400"], []),
-    ],
-)
-def test_unknown_is_all_of_it(told: list[str], lines: list[str]) -> None:
-    assert utilization(step(clients(*told) if told else {}, *map(row, lines)), 10.0) == UNKNOWN
+@pytest.mark.parametrize(("told", "lines", "rate", "expected"), described(_TABLE))
+def test_what_came_in_is_a_part_of_what_can_be_consumed(told: str, lines: str, rate: str, expected: str) -> None:
+    reported = clients(*told.split(",")) if told else {}
+    found = utilization(
+        step(reported, *(row(line) for line in lines.split(",") if line)), float(rate) if rate else None
+    )
+    numbers = [word if word.isupper() else float(word) for word in expected.split()]
+    assert found == (pytest.approx(numbers) if expected else UNKNOWN)
 
 
 @pytest.mark.parametrize(("rewound", "utilization_then"), [(4500, 0.5), (4501, None)])
-def test_messages_that_an_offset_that_went_back_brings_again_are_received_by_nobody_knows_whom(
-    rewound: int, utilization_then: float | None
-) -> None:
+def test_who_receives_messages_again_is_unknown(rewound: int, utilization_then: float | None) -> None:
     of_step = replace(row("0-3600 A 4500"), rewound=np.array([rewound]))
     assert utilization(step(clients("A 1 400"), of_step), 1.25).utilization == utilization_then
 
 
-def test_without_a_rate_it_is_unknown() -> None:
-    for produced_messages_per_second in (None, 0.0):
-        assert utilization(step(clients("A 1 400"), row("0-3600 A 4500")), produced_messages_per_second) == UNKNOWN
-
-
-def test_where_brokers_disagree_or_several_pop_nobody_knows_who_received() -> None:
+def test_if_brokers_disagree_or_several_members_pop_it_is_unknown_who_received() -> None:
     told = clients("A 1 400")
     assert utilization(step(told, row("0-3600 A 4500", view="broker-a")), 1.25) == UNKNOWN
     popped = row("0-3600 A 4500")
