@@ -74,60 +74,50 @@ def test_a_group_that_was_never_replayed_is_unknown() -> None:
     assert status(replayed(-60, 0, owned((0,))), interval(0, 3600, None, reason=Reason.NO_ROUTE_SNAPSHOT)) == unknown
 
 
-def test_who_is_listed_in_a_broadcasting_group_is_known() -> None:
-    """The owners are not: every member has all queues."""
-    broadcasting = replace(replayed(60, 3600, owned((0,)), "A A B"), allocation=None, reason=Reason.BROADCASTING)
-    before = replace(replayed(0, 60, owned((0,)), "A B C D"), allocation=None, reason=Reason.BROADCASTING)
-    found = status(before, broadcasting)
-    assert (found.member_count, found.distinct_members, found.idle_members, found.queue_count) == (3, 2, None, None)
-    assert status(replace(broadcasting, reason=Reason.CONSUMED_THROUGH_PROXY)).member_count is None
+#: what | intervals: time, members, the positions that own each queue (`-`: none), and what else is given | members,
+#: distinct and idle ones | queues, those with one owner, two and none | queues of the busiest member, and with one more
+_MEMBERS = """
+queues count at the end of each topic, members of the latest | -30-60 A+B 0 1 0, 60-120 A+A+B 0+1 - 2, 0-90 A+B+C+D 3 - topic=u, 120-3600 reason=NO_ROUTE_SNAPSHOT | 3 2 0 | 5 2 1 2 | 1 1
+of topics that end together the one with most members | 0-60 A+A 0, 0-60 B 0 topic=u | 2 1 1 | 2 2 0 0 | 1 1
+of views that end together the one with most ids    | 0-60 A 0 view=a, 0-60 A+B+C 0 view=b         | 3 3 2 | 1 1 0 0 | 1 1
+of as many ids any of them                          | 0-60 A+B 0 view=a, 0-60 A+C 0 view=b         | 2 2 1 | 1 1 0 0 | 1 1
+… duplicates make a list no longer                  | 0-60 A+B 0 view=a, 0-60 A+A+B 0 view=b       | 2 2 1 | 1 1 0 0 | 1 1
+… nor two of one id                                 | 0-60 A+A 0 view=a, 0-60 A+B 0 view=b         | 2 2 1 | 1 1 0 0 | 1 1
+queues of retry topics are left out                 | 0-60 A 0, 0-90 A+B+C 0 1 topic=%RETRY%g      | 3 3 0 | 1 1 0 0 | 1 1
+… if there are no others, queues are unknown        | 0-90 A+B+C 0 1 topic=%RETRY%g                | 3 3 - | - - - - | 0 0
+who has a queue of any topic is not idle            | 0-60 A+A+B+C 0 0, 0-60 A+B 1 topic=u         | 4 3 2 | 3 3 0 0 | 1 1
+who left before the end is not idle                 | 0-60 A+C+D 0 - -, 60-90 A+B+D 0 1 - topic=u  | 3 3 1 | 6 3 0 3 | 1 1
+a group without members has no idle ones            | 0-60  - -                                    | 0 0 0 | 2 0 0 2 | - 2
+members that broadcast are known, the owners are not | 0-60 A+B+C+D 0 reason=BROADCASTING, 60-3600 A+A+B 0 reason=BROADCASTING | 3 2 - | - - - - | - -
+… those behind a proxy are not                      | 60-3600 A+A+B 0 reason=CONSUMED_THROUGH_PROXY | - - - | - - - - | - -
+… of two lists the longest counts                   | 0-3600 A+A 0 reason=BROADCASTING, 0-3600 B+C 0 reason=BROADCASTING | 2 2 - | - - - - | - -
+… in any order                                      | 0-3600 B+C 0 reason=BROADCASTING, 0-3600 A+A 0 reason=BROADCASTING | 2 2 - | - - - - | - -
+… with duplicates                                   | 0-3600 A+A+A 0 reason=BROADCASTING, 0-3600 B+C 0 reason=BROADCASTING | 3 1 - | - - - - | - -
+… in any order                                      | 0-3600 B+C 0 reason=BROADCASTING, 0-3600 A+A+A 0 reason=BROADCASTING | 3 1 - | - - - - | - -
+"""  # noqa: E501 - a table
 
 
-@pytest.mark.parametrize(
-    ("views", "expected"), [("A A|B C", (2, 2)), ("B C|A A", (2, 2)), ("A A A|B C", (3, 1)), ("B C|A A A", (3, 1))]
-)
-def test_of_lists_of_a_broadcasting_group_the_longest_counts(views: str, expected: tuple[int, int]) -> None:
-    lists = (replayed(0, 3600, owned((0,)), members) for members in views.split("|"))
-    found = status(*(replace(each, allocation=None, reason=Reason.BROADCASTING) for each in lists))
-    assert (found.member_count, found.distinct_members) == expected
+def written(text: str) -> RebalanceInterval:
+    time, *words = text.strip().split(" ")
+    options = dict(word.split("=") for word in words if "=" in word)
+    ids, *owners = [word for word in words if "=" not in word] or [""]
+    start, end = map(int, time.rsplit("-", 1))
+    of_queues = owned(*(tuple(int(place) for place in of.split("+") if place != "-") for of in owners))
+    reason = options.pop("reason", None)
+    found = replayed(start, end, of_queues, ids.replace("+", " "), **options)
+    return replace(found, allocation=None, reason=Reason(reason)) if reason else found
 
 
-def test_queues_are_counted_at_the_end_of_each_topic_members_where_it_is_latest() -> None:
-    found = status(
-        replayed(-30, 60, owned((0,), (1,), (0,))),
-        replayed(60, 120, owned((0, 1), (), (2,)), "A A B"),
-        replayed(0, 90, owned((3,), ()), "A B C D", topic="u"),
-        interval(120, 3600, None, reason=Reason.NO_ROUTE_SNAPSHOT),
+@pytest.mark.parametrize(("intervals", "members", "queues", "busiest"), described(_MEMBERS))
+def test_members_and_queues_of_a_group(intervals: str, members: str, queues: str, busiest: str) -> None:
+    names = (
+        *("member_count", "distinct_members", "idle_members"),
+        *("queue_count", "queues_with_one_owner", "double_owned_queues", "unassigned_queues"),
+        *("busiest_member_queues", "busiest_member_queues_with_one_more"),
     )
-    assert (found.member_count, found.distinct_members) == (3, 2)
-    counted = "queue_count queues_with_one_owner double_owned_queues unassigned_queues"
-    assert columns(found, counted) == [5, 2, 1, 2]
-    assert columns(found, "busiest_member_queues busiest_member_queues_with_one_more") == [1, 1]
-
-
-def test_of_topics_replayed_as_long_the_one_with_most_members_counts() -> None:
-    found = status(replayed(0, 60, owned((0,)), "A A"), replayed(0, 60, owned((0,)), "B", topic="u"))
-    assert (found.member_count, found.distinct_members) == (2, 1)
-
-
-@pytest.mark.parametrize("views", [("a", "b"), ("b", "a")])
-@pytest.mark.parametrize(
-    ("ids_of_a", "ids_of_b", "count"), [("A", "A B C", 3), ("A B", "A C", 2), ("A B", "A A B", 2), ("A A", "A B", 2)]
-)
-def test_of_views_that_end_together_the_one_with_most_client_ids_counts(
-    views: tuple[str, str], ids_of_a: str, ids_of_b: str, count: int
-) -> None:
-    members = {"a": ids_of_a, "b": ids_of_b}
-    assert status(*(replayed(0, 60, owned((0,)), members[view], view=view) for view in views)).member_count == count
-
-
-def test_queues_of_retry_topics_are_left_out() -> None:
-    retry = replayed(0, 90, owned((0,), (1,)), "A B C", topic="%RETRY%g")
-    found = status(replayed(0, 60, owned((0,)), "A"), retry)
-    assert (found.member_count, found.queue_count, found.idle_members) == (3, 1, 0)
-    counted = "member_count queue_count queues_with_one_owner idle_members"
-    assert columns(status(retry), counted) == [3, None, None, None]
-    assert columns(status(retry), "busiest_member_queues busiest_member_queues_with_one_more") == [0, 0]
+    found = status(*map(written, intervals.split(",")))
+    shown = ["-" if value is None else str(value) for value in (getattr(found, name) for name in names)]
+    assert shown == [*members.split(), *queues.split(), *busiest.split()]
 
 
 @pytest.mark.parametrize(("topic", "limit"), [("%RETRY%g", "UNKNOWN_BACKLOG"), ("t", "NO_BACKLOG")])
@@ -135,25 +125,6 @@ def test_that_nothing_waits_in_the_retry_topic_says_nothing_about_other_topics(t
     nobody = replayed(0, 3600, owned(()), "", topic=topic)
     empty = measured(nobody, lag_first=[0], lag_last=[0], lag_max=[0])
     assert status(nobody, progress=[empty]).bottleneck == limit
-
-
-def test_who_has_a_queue_of_any_topic_is_not_idle() -> None:
-    # The second A and C have none; B has one of u only, the first A one of t only.
-    found = status(replayed(0, 60, owned((0,), (0,)), "A A B C"), replayed(0, 60, owned((1,)), "A B", topic="u"))
-    assert found.idle_members == 2
-
-
-def test_who_left_before_the_topic_that_was_replayed_last_is_not_idle() -> None:
-    """C and D were idle in the topic that nobody subscribes any more; D stayed, B joined."""
-    topics = replayed(0, 60, owned((0,), (), ()), "A C D"), replayed(60, 90, owned((0,), (1,), ()), "A B D", topic="u")
-    found = status(*topics)
-    assert (found.member_count, found.idle_members) == (3, 1)
-
-
-def test_a_group_without_members_has_no_idle_ones() -> None:
-    found = status(replayed(0, 60, owned((), ()), ""))
-    assert (found.member_count, found.idle_members, found.queue_count, found.unassigned_queues) == (0, 0, 2, 2)
-    assert (found.busiest_member_queues, found.busiest_member_queues_with_one_more) == (None, 2)
 
 
 def test_findings_are_counted_and_limit_the_group() -> None:
