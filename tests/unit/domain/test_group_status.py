@@ -46,10 +46,6 @@ def status_of(step: AuditedStep, findings: Sequence[Finding]) -> GroupStatus:
     return status
 
 
-def columns(status: GroupStatus, names: str) -> list[Any]:
-    return [getattr(status, name) for name in names.split()]
-
-
 def test_fields_are_those_of_the_table() -> None:
     keys = ("step_start", "cluster", "consumer_group")
     assert list(GroupStatus._fields) == [name for name in GROUP_STATUS.columns if name not in keys]
@@ -99,7 +95,7 @@ members that broadcast are known, the owners are not | 0-60 A+B+C+D 0 reason=BRO
 
 def written(text: str) -> RebalanceInterval:
     time, *words = text.strip().split(" ")
-    options = dict(word.split("=") for word in words if "=" in word)
+    options: dict[str, Any] = dict(word.split("=") for word in words if "=" in word)
     ids, *owners = [word for word in words if "=" not in word] or [""]
     start, end = map(int, time.rsplit("-", 1))
     of_queues = owned(*(tuple(int(place) for place in of.split("+") if place != "-") for of in owners))
@@ -137,8 +133,8 @@ def test_findings_are_counted_and_limit_the_group() -> None:
     ]
     found = status_of(audited_step(interval, progress=[row], offsets=read), findings)
     assert (found.worst_severity, found.finding_count, found.bottleneck) == ("WARN", 2, "ALLOCATION")
-    help = "more_members_help busiest_member_queues busiest_member_queues_with_one_more"
-    assert columns(found, help) == [False, 2, 1]
+    busiest = found.busiest_member_queues, found.busiest_member_queues_with_one_more
+    assert (found.more_members_help, *busiest) == (False, 2, 1)
     assert found.advice == (
         "No: the strategy or its configuration left queues without an owner, and the backlog reached 900 "
         "messages in 1 queue. "
