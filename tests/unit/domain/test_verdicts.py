@@ -173,7 +173,7 @@ def test_verdicts_and_their_spans(first: str, samples: str, worst: str, told: st
     assert sorted({since // SECOND for since, _ in oracle.stuck}) == since
 
 
-def test_every_queue_has_its_own_verdict_and_its_own_samples_whatever-> None:
+def test_every_queue_has_its_own_verdict_and_its_own_samples() -> None:
     """Of the queues of the interval, in its order: one that nobody read, and the columns in another order."""
     interval = replayed(0, 3600, {("a", 0): (0,), ("b", 0): (0,), ("b", 1): (0,)})
     columns = [("z", 0), ("b", 1), ("a", 0)]
