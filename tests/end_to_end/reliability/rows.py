@@ -6,7 +6,8 @@ What breaks a rule, and what just keeps it, stands by hand in `tests/unit/expect
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import chain, cycle, islice
 from typing import Any, Final, NamedTuple
 
 from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, TOPIC_SNAPSHOTS, Table
@@ -33,17 +34,8 @@ _NOT_ASIDE: Final = ("brokers_are_the_hosts", "keys_are_unique", "captured_at_is
 _NEVER_STORED: Final = (MEMBERSHIP_SNAPSHOTS, "message_model_is_known")
 
 
-class Break(NamedTuple):
-    """Columns that a good row of a table gets, and the rule that it breaks by them."""
-
-    table: Table
-    changes: Row
-    reason: str
-    is_heavy: bool = False
-
-
 class Broken(NamedTuple):
-    """A row that must go to quarantine, and the reason."""
+    """A row, or the columns that a good row gets instead, and the rule that it breaks by them."""
 
     table: Table
     row: Row
@@ -81,21 +73,23 @@ def _changes(cases: Cases, several: Iterable[Rows]) -> Iterator[Row]:
             yield changed
 
 
-def _breaks() -> Iterator[Break]:
+def _breaks() -> Iterator[Broken]:
     for cases in SUITES:
         for rule, several in cases.breaks.items():
             if rule not in _NOT_ASIDE and (cases.suite.table, rule) != _NEVER_STORED:
-                for changes in _changes(cases, several):
-                    yield Break(cases.suite.table, changes, rule.upper())
-    named = (MEMBERSHIP_SNAPSHOTS, "consumer_group"), (ROUTE_SNAPSHOTS, "topic"), (CLIENT_SNAPSHOTS, "client_id")
-    for table, column in named:
-        yield Break(table, {column: "m" * 10 * 1024 * 1024}, f"{column.upper()}_IS_A_NAME", is_heavy=True)
-    queue = {"broker_name": "b", "min_offset": 0, "max_offset": 1}
-    many = [queue | {"queue_id": number} for number in range(100_000)]
-    yield Break(TOPIC_SNAPSHOTS, {"queues": many}, "QUEUES_ARE_NAMED", is_heavy=True)
+                yield from (Broken(cases.suite.table, row, rule.upper()) for row in _changes(cases, several))
 
 
 BREAKS: Final = (*_breaks(),)
+_LONG: Final = "m" * 10 * 1024 * 1024
+_QUEUE: Final = {"broker_name": "b", "min_offset": 0, "max_offset": 1}
+#: Those of megabytes.
+_HEAVY: Final = (
+    Broken(MEMBERSHIP_SNAPSHOTS, {"consumer_group": _LONG}, "CONSUMER_GROUP_IS_A_NAME"),
+    Broken(ROUTE_SNAPSHOTS, {"topic": _LONG}, "TOPIC_IS_A_NAME"),
+    Broken(CLIENT_SNAPSHOTS, {"client_id": _LONG}, "CLIENT_ID_IS_A_NAME"),
+    Broken(TOPIC_SNAPSHOTS, {"queues": [_QUEUE | {"queue_id": id_} for id_ in range(100_000)]}, "QUEUES_ARE_NAMED"),
+)
 #: What good rows may have instead, by table.
 _KEPT: Final = {cases.suite.table: [*_changes(cases, cases.keeps)] for cases in SUITES}
 #: Texts that a rule restricts.
@@ -126,34 +120,20 @@ def odd_rows(seed: int, count: int) -> Iterator[tuple[Table, Row]]:
         yield table, row | {column: name if field is None else [row[column][0] | {field: name}, *row[column][1:]]}
 
 
-#: Columns that name a group or topic, which may be any name.
-_NAMED: Final = {"consumer_group": "consumer_group", "topic": "topic"}
-
-
 def broken_rows(seed: int, count: int, *, heavy: bool = False) -> Iterator[Broken]:
     """Every break in turn, until there are so many rows, those that are megabytes once; half of good names, half of
     hostile ones. No two rows were captured together, but pairs of one key and two contents, of which none is used.
     """
     draw = random.Random(seed)
-    turns: Sequence[Break] = [one for one in BREAKS if not one.is_heavy]
-    once = [one for one in BREAKS if one.is_heavy and heavy]
-    for number in range(count):
-        one = once[number] if number < len(once) else turns[number % len(turns)]
-        row = _named(draw, good_row(one.table, draw.randrange(20), -269 + number * 3_800 / count))
+    turns = islice(chain(_HEAVY if heavy else (), cycle(BREAKS)), count)
+    for number, (table, changes, reason) in enumerate(turns):
+        seconds = -269 + number * 3_800 / count
+        row = good_row(table, draw.randrange(20), seconds)
+        if draw.random() < 0.5:
+            row |= {name: draw.choice(NAMES) for name in ("consumer_group", "topic") if name in row}
         if number % 97 == 96:
-            yield from _two_contents(row)
+            yield from (
+                Broken(ROUTE_SNAPSHOTS, route(seconds, queues, topic="twice"), "KEYS_ARE_UNIQUE") for queues in (4, 5)
+            )
         else:
-            yield Broken(one.table, row | one.changes, one.reason)
-
-
-def _named(draw: random.Random, row: Row) -> Row:
-    hostile = draw.random() < 0.5
-    return row | {name: draw.choice(NAMES) for name in _NAMED if hostile and name in row}
-
-
-def _two_contents(row: Row) -> Iterator[Broken]:
-    """Two routes of one topic and time: which is true is not known."""
-    key = {name: row["captured_at"] if name == "captured_at" else "twice" for name in ROUTE_SNAPSHOTS.key}
-    for queues in (4, 5):
-        entry = {"broker_name": "b", "perm": 6, "read_queue_nums": queues, "write_queue_nums": queues}
-        yield Broken(ROUTE_SNAPSHOTS, key | {"queues": [entry]}, "KEYS_ARE_UNIQUE")
+            yield Broken(table, row | changes, reason)
