@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections import defaultdict
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ from spark_jobs.errors import NothingPublishedError
 from spark_jobs.show.explain import explain_group
 from spark_jobs.show.status import statuses
 from spark_jobs.show.text.arithmetic import sizes
+from spark_jobs.show.text.explanation import GroupExplanation
 from spark_jobs.show.text.explanation_text import lines
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.published import Scope
@@ -53,27 +55,25 @@ broadcast          | price-cache     | 2026-11-21T02:10Z
 gap                | order-service   | 2026-11-21T02:40Z
 brokers-disagree   | order-service   | 2026-11-21T02:24Z
 """
+AT, STEP = "2026-11-21T02:10Z", "2026-11-21T02:00Z/2026-11-21T03:00Z"
 
 
-AT = "2026-11-21T02:10Z"
-
-
-def question(group: str, at: str, topic: str | None = None, cluster: str | None = None) -> tuple[Any, ...]:
-    return Scope(None, cluster, group), parse_utc(at), topic
+def explained(
+    audited: Audited, group: str, at: str, topic: str | None = None, cluster: str | None = None
+) -> GroupExplanation:
+    return explain_group(DeltaTables(audited.warehouse), Scope(None, cluster, group), parse_utc(at), topic)
 
 
 @pytest.mark.parametrize(("name", "group", "at"), cells(MOMENTS), ids=[name for name, *_ in cells(MOMENTS)])
-def test_a_moment_has_the_whole_text(spark: SparkSession, audited: Audited, name: str, group: str, at: str) -> None:
-    story = explain_group(DeltaTables(audited.warehouse), *question(group, at))
+def test_a_moment_has_the_whole_text(audited: Audited, name: str, group: str, at: str) -> None:
     file = io.StringIO()
-    show_explanation(Console(file=file, width=80), lines(story))
+    show_explanation(Console(file=file, width=80), lines(explained(audited, group, at)))
     assert file.getvalue() == (EXPLAINED / f"{name}.txt").read_text(encoding="utf-8")
 
 
-def test_a_retry_topic_is_explained_when_it_is_named(spark: SparkSession, audited: Audited) -> None:
+def test_a_retry_topic_is_explained_when_it_is_named(audited: Audited) -> None:
     """Nothing was ever consumed again: there is nothing to be behind of."""
-    request = question("payment-service", AT, "%RETRY%payment-service")
-    story = explain_group(DeltaTables(audited.warehouse), *request)
+    story = explained(audited, "payment-service", AT, "%RETRY%payment-service")
     document = json.loads(as_json(asdict(story)))
     (topic,) = document["topics"]
     (view,) = topic["views"]
@@ -86,35 +86,28 @@ def test_a_retry_topic_is_explained_when_it_is_named(spark: SparkSession, audite
 
 
 @pytest.mark.parametrize(
-    ("wanted", "message"),
+    ("asked", "message"),
     [
-        (question("paymentservice", AT), "there is no consumer group paymentservice: did you mean payment-service or"),
+        (("paymentservice", AT), "there is no consumer group paymentservice: did you mean payment-service or"),
+        (("payment-service", AT, "payment"), f"payment-service has no topic payment in {STEP}: did you mean payments?"),
         (
-            question("payment-service", AT, "payment"),
-            "payment-service has no topic payment in 2026-11-21T02:00Z/2026-11-21T03:00Z: did you mean payments?",
+            ("payment-service", AT, "zzz"),
+            f"payment-service has no topic zzz in {STEP}: its topics are payments, %RETRY%payment-service",
         ),
         (
-            question("payment-service", AT, "zzz"),
-            "payment-service has no topic zzz in 2026-11-21T02:00Z/2026-11-21T03:00Z: its topics are "
-            "payments, %RETRY%payment-service",
-        ),
-        (
-            question("payment-service", "2026-11-21T03:00Z"),
+            ("payment-service", "2026-11-21T03:00Z"),
             "payment-service was not audited in 2026-11-21T03:00Z/2026-11-21T04:00Z: its first audited step began at "
             "2026-11-21T02:00Z, its last at 2026-11-21T02:00Z",
         ),
         (
-            question("payment-service", AT, cluster="elsewhere"),
+            ("payment-service", AT, None, "elsewhere"),
             "there is no cluster elsewhere with a group payment-service: that group is in demo",
         ),
     ],
 )
-def test_what_is_not_there_is_an_error_that_helps(
-    spark: SparkSession, audited: Audited, wanted: tuple[Any, ...], message: str
-) -> None:
-    with pytest.raises(NothingPublishedError) as error:
-        explain_group(DeltaTables(audited.warehouse), *wanted)
-    assert str(error.value).startswith(message)
+def test_what_is_not_there_is_an_error_that_helps(audited: Audited, asked: Any, message: str) -> None:
+    with pytest.raises(NothingPublishedError, match=f"^{re.escape(message)}"):
+        explained(audited, *asked)
 
 
 def test_the_arithmetic_is_that_of_every_allocation(spark: SparkSession, audited: Audited) -> None:
@@ -147,20 +140,18 @@ def key(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("consumer_group", "topic", "membership_view", "interval_start"))
 
 
-def test_the_status_of_all_groups(spark: SparkSession, audited: Audited) -> None:
+def test_the_status_of_all_groups(audited: Audited) -> None:
     """Those in which an ERROR is still open come first; `legacy-import` names its root cause before its symptoms."""
-    newest = statuses(DeltaTables(audited.warehouse))
+    tables = DeltaTables(audited.warehouse)
+    newest = statuses(tables)
     assert newest.newest_step == datetime(2026, 11, 21, 2, tzinfo=UTC)
     names = [group["consumer_group"] for group in newest.groups]
     assert names[:3] == ["mixed-service", "notify-service", "config-service"]
     assert names[-5:] == ["near-service", "order-service", "ledger", "pop-service", "price-cache"]
     assert len(names) == 17
-    (only,) = statuses(DeltaTables(audited.warehouse), Scope(None, "demo", "legacy-import")).groups
+    assert len(statuses(tables, Scope(None, "demo", "legacy-import")).groups) == 1
     file = io.StringIO()
-    show_group(
-        Console(file=file, width=80),
-        statuses(DeltaTables(audited.warehouse), Scope(None, None, only["consumer_group"])),
-    )
+    show_group(Console(file=file, width=80), statuses(tables, Scope(None, None, "legacy-import")))
     assert file.getvalue().splitlines() == [
         "ERROR legacy-import (cluster demo), step 2026-11-21T02:00Z",
         "  root cause      STRANDED_WRITE_QUEUES since=2026-11-21T02:02:28Z (24 min 27 s, open)",
@@ -182,4 +173,4 @@ def test_the_status_of_all_groups(spark: SparkSession, audited: Audited) -> None
         "members the highest backlog would have been about 73 instead of 2,229.",
     ]
     with pytest.raises(NothingPublishedError, match="did you mean payment-service"):
-        statuses(DeltaTables(audited.warehouse), Scope(None, None, "paymnt-service"))
+        statuses(tables, Scope(None, None, "paymnt-service"))

@@ -21,16 +21,12 @@ from tests.support.opened import Opened
 pytestmark = pytest.mark.skipif(RECORDING != EXAMPLE, reason="times are those of the recording that ships")
 #: What the recorder saw.
 RECORDED = Interval.parse("2026-11-21T02:02:28/2026-11-21T02:26:55")
+STEP, LATER = "2026-11-21T02:00/2026-11-21T03:00", "2026-11-21T04:00/2026-11-21T05:00"
 
 
 @pytest.fixture(scope="session")
-def told() -> list[str]:
-    return []
-
-
-@pytest.fixture(scope="session")
-def html(audited: Audited, told: list[str]) -> str:
-    return report(DeltaTables(audited.warehouse), Scope(RECORDED), told.append)
+def html(audited: Audited) -> str:
+    return report(DeltaTables(audited.warehouse), Scope(RECORDED), lambda _: None)
 
 
 def place_of(seen: Opened, group: str) -> str:
@@ -73,13 +69,8 @@ def test_rebalances_stand_where_the_script_put_them(html: str, open_page: Callab
     seen = open_page(html)
     place_of(seen, "order-service")
     rebalances = seen.data("Owners", "rebalances")
-    for trigger, seconds in (
-        ("MEMBER_JOINED", 360),
-        ("MEMBER_LEFT", 600),
-        ("QUEUES_ADDED", 840),
-        ("BROKER_GONE", 1200),
-        ("BROKER_BACK", 1290),
-    ):
+    script = {"MEMBER_JOINED": 360, "MEMBER_LEFT": 600, "QUEUES_ADDED": 840, "BROKER_GONE": 1200, "BROKER_BACK": 1290}
+    for trigger, seconds in script.items():
         assert any(one["trigger"] == trigger and is_about(one["x"], seconds) for one in rebalances), trigger
 
 
@@ -110,19 +101,18 @@ def test_one_group_is_a_page_of_its_own(audited: Audited) -> None:
 @pytest.mark.parametrize(
     ("interval", "cluster", "group", "said"),
     [
-        ("2026-11-21T02:00/2026-11-21T03:00", None, "payment-servce", "did you mean payment-service"),
-        ("2026-11-21T02:00/2026-11-21T03:00", "prod", "geo-service", "that group is in demo"),
-        ("2026-11-21T04:00/2026-11-21T05:00", None, "geo-service", "geo-service was not audited in 2026-11-21T04:00Z"),
-        ("2026-11-21T02:00/2026-11-21T03:00", "prod", None, "there is no cluster prod; audited clusters: demo"),
-        ("2026-11-21T04:00/2026-11-21T05:00", None, None, "the first audited step began at 2026-11-21T02:00Z"),
+        (STEP, None, "payment-servce", "did you mean payment-service"),
+        (STEP, "prod", "geo-service", "that group is in demo"),
+        (LATER, None, "geo-service", "geo-service was not audited in 2026-11-21T04:00Z"),
+        (STEP, "prod", None, "there is no cluster prod; audited clusters: demo"),
+        (LATER, None, None, "the first audited step began at 2026-11-21T02:00Z"),
     ],
 )
 def test_what_is_not_there_is_said_in_one_sentence(
     audited: Audited, interval: str, cluster: str | None, group: str | None, said: str
 ) -> None:
-    request = Scope(Interval.parse(interval), cluster, group)
     with pytest.raises(NothingPublishedError, match=said):
-        report(DeltaTables(audited.warehouse), request, lambda _: None)
+        report(DeltaTables(audited.warehouse), Scope(Interval.parse(interval), cluster, group), lambda _: None)
 
 
 def test_a_warehouse_without_runs_says_what_to_do(warehouse: Warehouse) -> None:
