@@ -1,18 +1,12 @@
-"""The capacity of push consumers: measured on a real cluster, and predicted from their own running info.
-
-`python -m tests.end_to_end.live.capacity FOLDER` runs the experiment (ten minutes) and prints its table; if the
-folder has one, the table alone.
-"""
+"""The capacity of push consumers: measured on a real cluster (ten minutes), and predicted from their running info."""
 
 from __future__ import annotations
 
 import json
 import signal
-import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,10 +74,6 @@ GROUPS = (
 )
 #: Twice the threads, a quarter of the pull interval.
 CHANGED = [one._replace(threads=one.threads * 2, pull_interval=one.pull_interval // 4) for one in GROUPS]
-UNPACED = [one._replace(pull_interval=0) for one in GROUPS if one.pull_interval]
-CHANGES = {"changed": Changes(threads_times=2), "no pull interval": Changes(pull_interval_ms=0)}
-#: They are consumed as fast as the machine can, which no running info tells.
-UNPACED_MESSAGES = 400_000
 
 
 class Drain(NamedTuple):
@@ -138,8 +128,6 @@ class Experiment:
         self._stop("first", "second")
         self._consume("changed", CHANGED)
         self._drain("changed", CHANGED)
-        self._stop("changed")
-        self._preloaded("no pull interval", UNPACED)
         scenario.stop_capture(capture)
 
     def _load(self) -> None:
@@ -157,14 +145,6 @@ class Experiment:
         self._say(groups, f"burst: {change}")
         items = [one.item(DRAIN_SECONDS, 0, 0, members) for one in groups]
         self._measured(change, groups, self._send(f"burst-{change}", items))
-
-    def _preloaded(self, change: str, groups: Sequence[Group]) -> None:
-        """What is consumed faster than it can be sent waits before its member starts."""
-        time.sleep(SETTLE_SECONDS)
-        self._say(groups, f"burst: {change}")
-        self._send(f"burst-{change}", [f"{one.topic},{UNPACED_MESSAGES},0,0" for one in groups])
-        self._consume("unpaced", groups)
-        self._measured(change, groups, {one.topic: int(time.time() * 1000) for one in groups})
 
     def _consume(self, jvm: str, groups: Sequence[Group], number: int = 1) -> None:
         """The n-th members start."""
@@ -248,10 +228,8 @@ def predicted(clients: Mapping[str, ClientHistory], group: Group, change: str, k
     until = known_until * MILLISECOND
     known = Members(reported=throughputs(clients, 0, until))
     members = 2 if change == "two members" else 1
-    changes = CHANGES.get(change, AS_SET)
-    if changes.pull_interval_ms is None and change == "changed":
-        changes = replace(changes, pull_interval_ms=group.pull_interval // 4)
-    case = Case(changes={EVERYBODY: changes})
+    changed = Changes(threads_times=2, pull_interval_ms=group.pull_interval // 4)
+    case = Case(changes={EVERYBODY: changed if change == "changed" else AS_SET})
     of_each = [known.rates_of("one of them", case, np.array([until])) for _ in range(members)]
     shares = zip(of_each, group.shares(members), strict=True)
     rates = [float(min(one.rates.listener[0], queues * one.rates.queue[0])) for one, queues in shares if one]
@@ -263,27 +241,12 @@ def measured(file: Path) -> list[Drain]:
     return [Drain(**drain) for drain in json.loads(file.read_text())["drains"]]
 
 
-def known_until(drains: Sequence[Drain], group: str, change: str) -> int:
-    """Until when what clients said counts, in milliseconds: the begin of the first burst, whose changes come later."""
-    own = {one.change: one.begin for one in drains if one.group == group}
-    return own[change] if change == "load 1.5" else own["one member"]
-
-
 def compared(drains: Sequence[Drain], said: Mapping[str, Mapping[str, ClientHistory]]) -> Iterator[tuple[Drain, float]]:
-    """Each drain, and what was predicted of it."""
-    groups = {one.name: one for one in GROUPS}
+    """Each drain, and what was predicted of it before the first burst, whose changes come later."""
+    groups, begins = {one.name: one for one in GROUPS}, {(one.group, one.change): one.begin for one in drains}
     for one in drains:
-        until = known_until(drains, one.group, one.change)
+        until = begins[one.group, "load 1.5" if one.change == "load 1.5" else "one member"]
         yield one, predicted(said[one.group], groups[one.group], one.change, until) or float("nan")
-
-
-def table(drains: Sequence[Drain], said: Mapping[str, Mapping[str, ClientHistory]]) -> Iterator[str]:
-    """A line per drain: what was measured, what was predicted before it, by how much the latter is off."""
-    yield f"{'group':<12}{'change':<18}{'messages':>9}{'seconds':>9}{'measured':>10}{'predicted':>10}{'off':>8}"
-    for one, rate in compared(drains, said):
-        seconds = (one.end - one.begin) / 1000
-        numbers = f"{one.messages:>9}{seconds:>9.1f}{one.rate:>10.1f}{rate:>10.1f}{rate / one.rate - 1:>8.1%}"
-        yield f"{one.group:<12}{one.change:<18}{numbers}"
 
 
 def experiment(out: Path) -> None:
@@ -291,15 +254,3 @@ def experiment(out: Path) -> None:
     (out / "cluster").mkdir(parents=True)
     with cluster(out / "cluster") as made:
         Experiment(made, out).run()
-
-
-def main(out: Path) -> None:
-    """The experiment, unless the folder has one, and its table."""
-    if not out.exists():
-        experiment(out)
-    files = sorted((out / "recordings").glob("*.jsonl.gz"))
-    print(*table(measured(out / "measured.json"), told(files)), sep="\n")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -42,11 +42,13 @@ class Cluster:
         version: str,
         brokers: Mapping[str, str],
         namesrvs: int,
+        program: str,
     ) -> None:
-        """`settings`: further lines of the brokers' configuration; `options`: of all JVMs but those of gRPC clients;
-        `version`: of the name servers and the clients; `brokers`: name → version; `namesrvs`: how many.
+        """`settings`: additional lines of the brokers' configuration; `options`: of all JVMs but those of gRPC clients;
+        `version`: of the name servers and the clients; `brokers`: name → version; `namesrvs`: how many; `program`: of
+        the clients.
         """
-        self.folder, self._settings, self._options = folder, settings, options
+        self.folder, self._settings, self._options, self._program = folder, settings, options, program
         self.jars = processes.servers(version)
         self._broker_jars = {name: processes.servers(of_broker) for name, of_broker in brokers.items()}
         addresses = [f"127.0.0.1:{processes.free_port()}" for _ in range(namesrvs)]
@@ -107,17 +109,16 @@ class Cluster:
         name: str,
         role: str,
         arguments: Sequence[str],
-        program: str = "Clients.java",
         jars: Path | None = None,
         namesrv: str = "",
     ) -> subprocess.Popen[bytes]:
-        """A JVM of `Clients.java`, or of `OldClients.java`, which all versions can run; `jars`: another version's."""
+        """A JVM of the clients' program; `jars`: another version's."""
         told = [role, namesrv or self.namesrv, *arguments]
-        self.running[name] = self._java(name, program, told, 256, jars=jars)
+        self.running[name] = self._java(name, self._program, told, 256, jars=jars)
         return self.running[name]
 
     def consumers(self, name: str, members: Sequence[str]) -> None:
-        """A JVM with these members, as `Clients.java` takes them; returns when all are started."""
+        """A JVM with these members, as the program takes them; returns when all are started."""
         self.clients(name, "consume", members)
         self.wait_started(name)
 
@@ -130,11 +131,14 @@ class Cluster:
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
     def admin(self, role: str, *arguments: str, brokers: Iterable[str] = ("broker-a", "broker-b")) -> None:
-        """A call of `Clients.java` that ends by itself, for every broker."""
+        """A call of the program that ends by itself, for every broker."""
         for name in brokers:
-            port = self.brokers[name]
-            done = self.clients(f"admin-{name}", role, [f"127.0.0.1:{port}", *arguments])
-            assert done.wait(60) == 0, self.log(f"admin-{name}")
+            self.ended(f"admin-{name}", role, f"127.0.0.1:{self.brokers[name]}", *arguments)
+
+    def ended(self, name: str, role: str, *arguments: str) -> None:
+        """A call of the program that ends by itself."""
+        done = self.clients(name, role, arguments)
+        assert done.wait(60) == 0, self.log(name)
 
     def reader(self, chief: str, secret: str, user: str, password: str) -> None:
         """A user of each broker's ACL 2 who may read everything, made by a chief."""
@@ -182,10 +186,13 @@ def cluster(
     version: str = VERSION,
     brokers: Mapping[str, str] | None = None,
     namesrvs: int = 1,
+    program: str = "Clients.java",
 ) -> Iterator[Cluster]:
-    """A cluster that is gone afterwards, with its clients. `brokers`: their versions, if others than `version`."""
+    """A cluster that is gone afterwards, with its clients. `brokers`: their versions, if others than `version`;
+    `program`: `OldClients.java` runs with all versions.
+    """
     of_brokers = brokers or dict.fromkeys(("broker-a", "broker-b"), version)
-    made = Cluster(folder, settings, options, version, of_brokers, namesrvs)
+    made = Cluster(folder, settings, options, version, of_brokers, namesrvs, program)
     try:
         made.start()
         yield made

@@ -5,13 +5,11 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.live.processes import HERE, JARS, fetched
+from tests.end_to_end.live.processes import HERE, fetched, kept
 
 #: How to install what builds them.
 _INSTALL = {
@@ -42,7 +40,7 @@ def go_consumer(version: str) -> list[str]:
         _run(folder, "go", "get", f"{_GO}@v{version}", *_OF_TODAY)
         _run(folder, "go", "build", "-mod=mod", "-o", "consumer", ".")
 
-    return [str(_kept(f"live-go-{version}", build) / "consumer")]
+    return [str(kept(f"live-go-{version}", build) / "consumer")]
 
 
 def node_consumer() -> list[str]:
@@ -52,7 +50,7 @@ def node_consumer() -> list[str]:
         shutil.copy(HERE / "consumer.js", folder)
         _run(folder, "npm", "install", "--no-audit", "--no-fund", f"{_NODE}@{NODE_VERSION}")
 
-    return ["node", str(_kept(f"live-node-{NODE_VERSION}", install) / "consumer.js")]
+    return ["node", str(kept(f"live-node-{NODE_VERSION}", install) / "consumer.js")]
 
 
 def python_consumer() -> list[str]:
@@ -63,25 +61,12 @@ def python_consumer() -> list[str]:
         target = ["--target", str(folder), f"{_PYTHON}=={PYTHON_VERSION}"]
         _run(folder, sys.executable, "-m", "pip", "install", "--quiet", *target)
 
-    return [sys.executable, str(_kept(f"live-python-{PYTHON_VERSION}", install) / "python_consumer.py")]
+    return [sys.executable, str(kept(f"live-python-{PYTHON_VERSION}", install) / "python_consumer.py")]
 
 
 def java_client(version: str) -> Path:
     """The folder with the Java client and the admin client of that version: servers of 4.9.8 are not on Central."""
     return fetched(HERE / "client" / "pom.xml", f"rocketmq-live-client-{version}", f"-Drocketmq={version}")
-
-
-def _kept(name: str, make: Callable[[Path], None]) -> Path:
-    """The folder, made if it is not there: all of it or nothing."""
-    folder = JARS / name
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".live-") as scratch:
-            made = Path(scratch, "made")
-            made.mkdir()
-            make(made)
-            made.rename(folder)
-    return folder
 
 
 def _run(folder: Path, *command: str) -> None:

@@ -17,7 +17,6 @@ from tests.end_to_end.live.scenario import Clock, start_recording
 from tests.support.agreement import Holder
 from tests.support.tables import cells
 
-_OLD_PROGRAM = "OldClients.java"
 _BROKERS = ("broker-a", "broker-b", "broker-c")
 #: A further broker, which registers with the first name server only.
 HALF_KNOWN = "broker-d"
@@ -151,7 +150,7 @@ GROUPS = sorted({group for client in CLIENTS.values() for group in client.groups
 def run(folder: Path) -> Scenario:
     """Starts the cluster and the clients, and records them while things happen."""
     brokers = dict.fromkeys(_BROKERS, "5.4.0")
-    with cluster(folder, brokers=brokers, namesrvs=2) as made:
+    with cluster(folder, brokers=brokers, namesrvs=2, program="OldClients.java") as made:
         _begin(made)
         recorded = _record(made)
         # Brokers write down what they know of topics a while after it has changed.
@@ -164,9 +163,10 @@ def _begin(made: Cluster) -> None:
     made.start_further(HALF_KNOWN, f"namesrvAddr={made.namesrvs['namesrv']}\n")
     made.start_proxy()
     for broker in made.brokers:
-        _topics(made, broker, [f"{topic}:{_QUEUES[topic]}" for topic, brokers in TOPICS.items() if broker in brokers])
+        topics = [f"{topic}:{_QUEUES[topic]}" for topic, brokers in TOPICS.items() if broker in brokers]
+        made.admin("topics", *topics, brokers=[broker])
     late = {name for _, what, subjects in cells(_EVENTS) if what == "start" for name in subjects.split()}
-    made.clients("producer", "produce", ["250", *TOPICS], _OLD_PROGRAM)
+    made.clients("producer", "produce", ["250", *TOPICS])
     names = [name for name in CLIENTS if name not in late]
     for name in names:
         _start(made, name)
@@ -180,7 +180,7 @@ def _start(made: Cluster, name: str) -> None:
     if language == "java":
         jars = made.jars if version == "5.4.0" else languages.java_client(version)
         namesrv = made.namesrvs.get(_NAMESRV.get(name, ""), "")
-        made.clients(name, "consume", client.arguments, _OLD_PROGRAM, jars, namesrv)
+        made.clients(name, "consume", client.arguments, jars, namesrv)
     elif language == "go":
         made.program(name, [*languages.go_consumer(version), made.namesrv, *client.arguments])
     else:
@@ -200,16 +200,9 @@ def _record(made: Cluster) -> Scenario:
     return Scenario(made.folder, begin, done)
 
 
-def _topics(made: Cluster, broker: str, told: Sequence[str]) -> None:
-    arguments = [f"127.0.0.1:{made.brokers[broker]}", *told]
-    done = made.clients(f"admin-{broker}", "topics", arguments, _OLD_PROGRAM)
-    assert done.wait(60) == 0, made.log(f"admin-{broker}")
-
-
 def _change_topic(made: Cluster, told: str) -> None:
     topic, queues = told.split()
-    for broker in TOPICS[topic]:
-        _topics(made, broker, [f"{topic}:{queues}"])
+    made.admin("topics", f"{topic}:{queues}", brokers=TOPICS[topic])
 
 
 def _wipe(made: Cluster, broker: str) -> None:

@@ -45,16 +45,25 @@ def grpc_client() -> Path:
 
 
 def fetched(pom: Path, name: str, *options: str) -> Path:
-    """What the pom asks for, fetched by Maven if it is not there: all of it or nothing."""
-    folder = JARS / name
-    if folder.is_dir():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".live-") as scratch:
-        complete = Path(scratch, "jars")
-        goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={complete}"]
+    """What the pom asks for, fetched by Maven if it is not there."""
+
+    def fetch(folder: Path) -> None:
+        goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
         subprocess.run(["mvn", "--quiet", "--batch-mode", "--file", str(pom), *options, *goal], check=True)
-        complete.rename(folder)
+
+    return kept(name, fetch)
+
+
+def kept(name: str, make: Callable[[Path], None]) -> Path:
+    """The folder, made if it is not there: all of it or nothing."""
+    folder = JARS / name
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".live-") as scratch:
+            made = Path(scratch, "made")
+            made.mkdir()
+            make(made)
+            made.rename(folder)
     return folder
 
 

@@ -59,7 +59,7 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Old:
     folder = tmp_path_factory.mktemp("old")
     first, _, other = VERSION.partition("+")
     brokers = {"broker-a": first, "broker-b": other or first}
-    with cluster(folder, version=first, brokers=brokers) as made:
+    with cluster(folder, version=first, brokers=brokers, program="OldClients.java") as made:
         versions.begin(made)
         times = versions.record(made, folder / "recordings")
         log = made.log("capture")

@@ -16,7 +16,6 @@ from tests.end_to_end.live.cluster import Cluster
 from tests.end_to_end.live.recorded import Recorded
 from tests.end_to_end.live.scenario import Clock, start_recording
 
-_PROGRAM = "OldClients.java"
 #: Queues to read and to write on each broker; the one whose offsets are reset has many messages in each of few queues.
 TOPICS = dict.fromkeys(("healthy", "twins", "frozen", "dead", "tags", "shrunk", "ledger"), 8) | {"reset": 1}
 #: Members of each JVM: group, topic, IP and instance (the client id is `ip@instance`), kind, tags, ms per message.
@@ -49,11 +48,10 @@ FREEZE, KILL, SHRINK, RESET, JOIN, END = 20, 30, 45, 65, 80, 205
 
 def begin(cluster: Cluster) -> None:
     """Topics, a producer, consumers: all of them are at work when it returns."""
-    for name in cluster.brokers:
-        _topics(cluster, name, *(f"{topic}:{queues}:{queues}" for topic, queues in TOPICS.items()))
-    cluster.clients("producer", "produce", ["50", *TOPICS], _PROGRAM)
+    cluster.admin("topics", *(f"{topic}:{queues}:{queues}" for topic, queues in TOPICS.items()))
+    cluster.clients("producer", "produce", ["50", *TOPICS])
     for name, members in JVMS.items():
-        _consumers(cluster, name, members)
+        cluster.consumers(name, members)
     time.sleep(25)
 
 
@@ -67,31 +65,15 @@ def record(cluster: Cluster, out: Path) -> dict[str, datetime]:
     at(KILL, "kill")
     cluster.stop("killed-jvm")
     at(SHRINK, "shrink")
-    for name in cluster.brokers:
-        _topics(cluster, name, "shrunk:4:8")
+    cluster.admin("topics", "shrunk:4:8")
     at(RESET, "reset")
     # To a moment with messages before it: offset 0 is what a group has that never committed.
-    _ended(cluster, "admin-reset", "reset", "reset", "reset-service", str(round(times["begin"].timestamp() * 1000)))
+    cluster.ended("admin-reset", "reset", "reset", "reset-service", str(round(times["begin"].timestamp() * 1000)))
     at(JOIN, "join")
-    _consumers(cluster, "joining-jvm", JOINING)
+    cluster.consumers("joining-jvm", JOINING)
     assert capture.wait(END) == 0
     times["end"] = datetime.now(UTC)
     return times
-
-
-def _topics(cluster: Cluster, broker: str, *told: str) -> None:
-    _ended(cluster, f"admin-{broker}", "topics", f"127.0.0.1:{cluster.brokers[broker]}", *told)
-
-
-def _ended(cluster: Cluster, name: str, role: str, *arguments: str) -> None:
-    """A call that ends by itself."""
-    done = cluster.clients(name, role, arguments, _PROGRAM)
-    assert done.wait(60) == 0, cluster.log(name)
-
-
-def _consumers(cluster: Cluster, name: str, members: tuple[str, ...]) -> None:
-    cluster.clients(name, "consume", members, _PROGRAM)
-    cluster.wait_started(name)
 
 
 def rounds(log: str) -> list[float]:
