@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,9 +23,19 @@ AUDITED = (0, 1, 2)
 CONFIGURATION = "step_seconds: 60\ncadence_seconds: 10\n"
 
 
-def steps(first: int, last: int) -> str:
-    """The interval from minute to minute."""
-    return f"2026-11-21T02:{first:02d}/2026-11-21T02:{last:02d}"
+def steps(first: int, last: int) -> list[str]:
+    """The options of an audit from minute to minute."""
+    return ["--interval", f"2026-11-21T02:{first:02d}/2026-11-21T02:{last:02d}", "--config", "c.yaml"]
+
+
+WHOLE = steps(3, 5)
+
+
+def write_inputs(folder: Path) -> None:
+    """The recording in two parts, the second of which comes late, and the configuration."""
+    write_recording(folder / "first.jsonl", 130)
+    write_recording(folder / "all.jsonl", 220)
+    (folder / "c.yaml").write_text(CONFIGURATION)
 
 
 def write_recording(file: Path, seconds: int) -> None:
@@ -75,16 +85,29 @@ class Commands:
     def end(self, started: subprocess.Popen[str]) -> tuple[int, str]:
         """Its exit code and what it printed."""
         try:
-            said, _ = started.communicate(timeout=900)
+            printed, _ = started.communicate(timeout=900)
         except BaseException:
             started.kill()
             raise
-        self.printed.append(said)
-        return started.returncode, said
+        self.printed.append(printed)
+        return started.returncode, printed
 
-    def __call__(self, command: str, *arguments: str) -> tuple[int, str]:
-        """As `end`, of one that is awaited."""
+    def __call__(self, command: str, *arguments: str, codes: Collection[int] = (0,)) -> str:
+        """What a command prints that is awaited, and ends with one of these exit codes."""
         begun = time.monotonic()
-        ended = self.end(self.start(command, *arguments))
-        print(f"{command}: {time.monotonic() - begun:.0f} s, exit code {ended[0]}")
-        return ended
+        code, printed = self.end(self.start(command, *arguments))
+        print(f"{command}: {time.monotonic() - begun:.0f} s, exit code {code}")
+        assert code in codes, printed
+        return printed
+
+
+def late_and_shown(there: Commands, local: Commands, files: str) -> None:
+    """Audits snapshots that come late; rows and what commands show are those of the local warehouse."""
+    for at in (local, there):
+        at("ingest", "all.jsonl")
+        at("late", *WHOLE, codes=AUDITED)
+    assert published(files) == published(local.warehouse)
+    for command in ("status", "incidents"):
+        shown, expected = (at(command, "--json") for at in (there, local))
+        assert shown[shown.index("{") :] == expected[expected.index("{") :]
+    there("report", *WHOLE[:2], "--out", "report.html")

@@ -27,12 +27,13 @@ from spark_jobs.store.s3.s3a import installed
 from tests.end_to_end.reliability.s3_server import BUCKET, SECRET, s3_server
 from tests.end_to_end.reliability.small import (
     AUDITED,
-    CONFIGURATION,
+    WHOLE,
     Commands,
+    late_and_shown,
     outcomes,
     published,
     steps,
-    write_recording,
+    write_inputs,
 )
 from tests.support.published import publish_hours
 
@@ -54,56 +55,33 @@ def environment() -> Iterator[dict[str, str]]:
         yield given
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With the recording in two parts, the second of which comes late."""
-    made = tmp_path_factory.mktemp("object-store")
-    write_recording(made / "first.jsonl", 130)
-    write_recording(made / "all.jsonl", 220)
-    (made / "c.yaml").write_text(CONFIGURATION)
-    return made
-
-
 def test_a_warehouse_on_s3_has_the_rows_of_a_local_one_after_every_command(
-    environment: dict[str, str], folder: Path
+    environment: dict[str, str], tmp_path: Path
 ) -> None:
-    s3 = Commands(folder, f"s3a://{BUCKET}/audit", environment)
-    local = Commands(folder, str(folder / "local"), environment)
-    on, whole = ("--config", "c.yaml"), steps(3, 5)
+    write_inputs(tmp_path)
+    s3 = Commands(tmp_path, f"s3a://{BUCKET}/audit", environment)
+    local = Commands(tmp_path, str(tmp_path / "local"), environment)
     for at in (local, s3):
-        assert at("ingest", "first.jsonl")[0] == 0
-    assert local("backfill", "--interval", whole, *on)[0] in AUDITED
+        at("ingest", "first.jsonl")
+    local("backfill", *WHOLE, codes=AUDITED)
     # Two processes at once, of different steps …
-    two = [s3.start("backfill", "--interval", some, *on) for some in (steps(3, 4), steps(4, 5))]
-    for one in two:
-        code, said = s3.end(one)
-        assert code in AUDITED, said
+    for one in [s3.start("backfill", *some) for some in (steps(3, 4), steps(4, 5))]:
+        code, printed = s3.end(one)
+        assert code in AUDITED, printed
     assert outcomes(s3.warehouse) == ["published"] * 2
     assert published(s3.warehouse) == published(local.warehouse)
     # … and of the same ones: a step that another process has is refused.
-    two = [s3.start("backfill", "--interval", whole, *on) for _ in range(2)]
-    ended = [s3.end(one) for one in two]
+    ended = [s3.end(one) for one in [s3.start("backfill", *WHOLE) for _ in range(2)]]
     assert {code for code, _ in ended} <= {*AUDITED, 4}, ended
-    assert all("overlaps" in said for code, said in ended if code == 4), ended
+    assert all("overlaps" in printed for code, printed in ended if code == 4), ended
     assert published(s3.warehouse) == published(local.warehouse)
-    # Snapshots that come late.
-    for at in (local, s3):
-        assert at("ingest", "all.jsonl")[0] == 0
-        code, said = at("late", "--interval", whole, *on)
-        assert code in AUDITED, said
-    assert published(s3.warehouse) == published(local.warehouse)
-    for command in ("status", "incidents"):
-        (code, ours), (_, theirs) = s3(command), local(command)
-        assert code == 0, ours
-        assert ours.splitlines()[:-1] == theirs.splitlines()[:-1]
-    assert s3("report", "--interval", whole, "--out", "report.html")[0] == 0
-    notify_once(s3, folder)
-    code, said = s3("maintain", "--verbose")
-    assert code == 0, said
+    late_and_shown(s3, local, s3.warehouse)
+    notify_once(s3, tmp_path)
+    s3("maintain", "--verbose")
     assert published(s3.warehouse) == published(local.warehouse)
     names = [entry["path"] for page in obstore.list(from_url(s3.warehouse)) for entry in page]
     assert not [name for name in names if name.startswith(("_claims/", "_staging/"))]
-    tell_no_secret(s3, folder)
+    show_no_secret(s3, tmp_path)
 
 
 class NoticeReceiver(BaseHTTPRequestHandler):
@@ -133,7 +111,7 @@ def notify_once(s3: Commands, folder: Path) -> None:
     assert len(rows) == len({tuple(row.values()) for row in rows})
 
 
-def tell_no_secret(s3: Commands, folder: Path) -> None:
+def show_no_secret(s3: Commands, folder: Path) -> None:
     """Neither in what was printed, nor in any file, nor in any row."""
     store, tables = from_url(s3.warehouse), DeltaTables(Location.parse(s3.warehouse))
     for page in obstore.list(store):
@@ -189,9 +167,8 @@ def test_readers_and_notices_need_no_java(environment: dict[str, str], tmp_path:
     for file in (path for path in (tmp_path / "w").rglob("*") if path.is_file()):
         obstore.put(from_url(warehouse), str(file.relative_to(tmp_path / "w")), file.read_bytes())
     s3 = Commands(tmp_path, warehouse, environment | {"JAVA_HOME": "/nowhere"})
-    for command, told in (("status", "1 group;"), ("incidents", "GROUP_OFFLINE")):
-        code, said = s3(command)
-        assert (code, told in said) == (0, True), said
+    for command, part in (("status", "1 group;"), ("incidents", "GROUP_OFFLINE")):
+        assert part in s3(command)
     notify_once(s3, tmp_path)
 
 
