@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from spark_jobs.pipeline import run_context
 from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.warehouse import Warehouse
 from tests.end_to_end.reliability.killing import Started, started
-from tests.end_to_end.reliability.reader import Steps, published_steps
+from tests.end_to_end.reliability.reader import published_steps
 from tests.end_to_end.reliability.small_fleet import (
     EXIT_CODES,
     STEPS,
@@ -47,6 +48,7 @@ _PROGRESS = (
 )
 #: All that a command may say of a fault, beside its progress.
 _LINES = 2
+Undisturbed = Callable[[str], Contents]
 
 
 @pytest.fixture(scope="module")
@@ -55,16 +57,16 @@ def prepared(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="module")
-def expected(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Contents:
-    """What an undisturbed run leaves."""
-    return undisturbed(prepared, "run", tmp_path_factory.mktemp("expected"))
+def undisturbed(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    """What a command leaves to which nothing happens."""
 
+    @cache
+    def left_by(command: str) -> Contents:
+        warehouse = prepared.copy(command, tmp_path_factory.mktemp("undisturbed") / "warehouse")
+        assert quietly(arguments(command, warehouse, prepared)) == EXIT_CODES[command]
+        return contents(warehouse)
 
-def undisturbed(prepared: Prepared, command: str, folder: Path) -> Contents:
-    """What a command leaves."""
-    warehouse = prepared.copy(command, folder / "undisturbed")
-    assert quietly(arguments(command, warehouse, prepared)) == EXIT_CODES[command]
-    return contents(warehouse)
+    return left_by
 
 
 def mounted(folder: Path, *options: str) -> None:
@@ -112,10 +114,6 @@ def without_progress(process: Started, before: int) -> str:
     return own[-1]
 
 
-def nothing_half(warehouse: Warehouse, before: Steps) -> None:
-    assert published_steps(warehouse.location) == before
-
-
 def completes(warehouse: Warehouse, prepared: Prepared, expected: Contents, command: str = "run") -> None:
     assert quietly(arguments(command, warehouse, prepared)) == EXIT_CODES[command]
     assert contents(warehouse) == expected
@@ -129,36 +127,33 @@ def fill(disk: Path, spare: int) -> Path:
     return filler
 
 
-@pytest.mark.parametrize(("when", "spare"), [(_EVALUATING, 0), ("publishing", 0), ("publishing", 50_000)])
-def test_a_run_on_a_full_disk_publishes_nothing_half_and_completes_later(
-    prepared: Prepared, expected: Contents, disk: Path, tmp_path: Path, when: str, spare: int
-) -> None:
-    """Full before anything is published, or when some tables are."""
-    warehouse = prepared.copy("run", disk / "warehouse")
-    before = published_steps(warehouse.location)
-    told = struck(warehouse, prepared, tmp_path, lambda: fill(disk, spare), when=when)
-    assert "no space left" in told.lower()
-    assert warehouse.location in told
-    nothing_half(warehouse, before)
-    (disk / "filler").unlink()
-    completes(warehouse, prepared, expected)
-
-
-@pytest.mark.parametrize(("command", "when"), [("ingest", "loading "), ("late", "auditing "), ("maintain", _STARTS)])
-def test_other_commands_on_a_full_disk_leave_nothing_half_and_complete_later(
-    prepared: Prepared, disk: Path, tmp_path: Path, command: str, when: str
+@pytest.mark.parametrize(
+    ("command", "when", "spare"),
+    [
+        ("run", _EVALUATING, 0),
+        ("run", "publishing", 0),
+        # Some tables are published.
+        ("run", "publishing", 50_000),
+        ("ingest", "loading ", 0),
+        ("late", "auditing ", 0),
+        ("maintain", _STARTS, 0),
+    ],
+)
+def test_a_full_disk_leaves_nothing_half_and_the_command_completes_later(
+    prepared: Prepared, undisturbed: Undisturbed, disk: Path, tmp_path: Path, command: str, when: str, spare: int
 ) -> None:
     warehouse = prepared.copy(command, disk / "warehouse")
     before = published_steps(warehouse.location)
-    told = struck(warehouse, prepared, tmp_path, lambda: fill(disk, 0), command, when)
-    assert "no space left" in told.lower()
-    nothing_half(warehouse, before)
+    error = struck(warehouse, prepared, tmp_path, lambda: fill(disk, spare), command, when)
+    assert "no space left" in error.lower()
+    assert warehouse.location in error
+    assert published_steps(warehouse.location) == before
     (disk / "filler").unlink()
-    completes(warehouse, prepared, undisturbed(prepared, command, tmp_path), command)
+    completes(warehouse, prepared, undisturbed(command), command)
 
 
 def test_a_table_that_becomes_read_only_is_named_and_nothing_is_published_half(
-    prepared: Prepared, expected: Contents, disk: Path, tmp_path: Path
+    prepared: Prepared, undisturbed: Undisturbed, disk: Path, tmp_path: Path
 ) -> None:
     warehouse = prepared.copy("run", disk / "warehouse")
     before, table = published_steps(warehouse.location), disk / "warehouse" / FINDINGS.name
@@ -167,24 +162,24 @@ def test_a_table_that_becomes_read_only_is_named_and_nothing_is_published_half(
     def strike() -> None:
         subprocess.run(["mount", "-o", "remount,bind,ro", str(table)], check=True)
 
-    told = struck(warehouse, prepared, tmp_path, strike)
-    assert f"findings could not be published: the warehouse {warehouse.location} ({table})" in told
-    assert "read-only" in told
-    nothing_half(warehouse, before)
+    error = struck(warehouse, prepared, tmp_path, strike)
+    assert f"findings could not be published: the warehouse {warehouse.location} ({table})" in error
+    assert "read-only" in error
+    assert published_steps(warehouse.location) == before
     subprocess.run(["umount", "--lazy", str(table)], check=True)
-    completes(warehouse, prepared, expected)
+    completes(warehouse, prepared, undisturbed("run"))
 
 
 def test_a_read_only_warehouse_is_an_error_that_says_so(prepared: Prepared, disk: Path, tmp_path: Path) -> None:
     warehouse = prepared.copy("run", disk / "warehouse")
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-    told = struck(warehouse, prepared, tmp_path, lambda: None, when=_STARTS)
-    assert "on a file system that is read-only" in told
+    error = struck(warehouse, prepared, tmp_path, lambda: None, when=_STARTS)
+    assert "on a file system that is read-only" in error
 
 
 @pytest.mark.parametrize("when", [_EVALUATING, "publishing"])
 def test_a_warehouse_that_vanishes_is_named_and_completed_when_it_is_back(
-    prepared: Prepared, expected: Contents, tmp_path: Path, when: str
+    prepared: Prepared, undisturbed: Undisturbed, tmp_path: Path, when: str
 ) -> None:
     warehouse = prepared.copy("run", tmp_path / "warehouse")
     root, away = Path(warehouse.location), tmp_path / "away"
@@ -194,18 +189,18 @@ def test_a_warehouse_that_vanishes_is_named_and_completed_when_it_is_back(
         said = len(process.said())
         root.rename(away)
         code = process.process.wait(300)
-        told = without_progress(process, said)
-    assert "is not there any more" in told
-    assert warehouse.location in told
+        error = without_progress(process, said)
+    assert "is not there any more" in error
+    assert warehouse.location in error
     assert code in (3, 4)
     shutil.rmtree(root, ignore_errors=True)
     away.rename(root)
-    nothing_half(warehouse, before)
-    completes(warehouse, prepared, expected)
+    assert published_steps(warehouse.location) == before
+    completes(warehouse, prepared, undisturbed("run"))
 
 
 def test_a_warehouse_without_permission_to_write_is_named_and_completed_later(
-    prepared: Prepared, expected: Contents, tmp_path: Path
+    prepared: Prepared, undisturbed: Undisturbed, tmp_path: Path
 ) -> None:
     """Root, too, may not write where only others may, once it has dropped two capabilities."""
     warehouse = prepared.copy("run", tmp_path / "warehouse")
@@ -216,15 +211,15 @@ def test_a_warehouse_without_permission_to_write_is_named_and_completed_later(
         for folder in folders:
             folder.chmod(mode)
 
-    told = struck(warehouse, prepared, tmp_path, lambda: allow(0o555), program=_AS_ANY_USER)
-    assert f"findings could not be published: this user may not write in the warehouse {warehouse.location} (" in told
-    nothing_half(warehouse, before)
+    error = struck(warehouse, prepared, tmp_path, lambda: allow(0o555), program=_AS_ANY_USER)
+    assert f"findings could not be published: this user may not write in the warehouse {warehouse.location} (" in error
+    assert published_steps(warehouse.location) == before
     allow(0o755)
-    completes(warehouse, prepared, expected)
+    completes(warehouse, prepared, undisturbed("run"))
 
 
 def test_a_clock_that_goes_back_an_hour_between_two_runs(
-    spark: SparkSession, prepared: Prepared, expected: Contents, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, prepared: Prepared, undisturbed: Undisturbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Readers go by the run that came last, not by the one whose clock was ahead."""
     warehouse = prepared.copy("run", tmp_path / "warehouse")
@@ -242,7 +237,7 @@ def test_a_clock_that_goes_back_an_hour_between_two_runs(
     now = published_steps(warehouse.location)
     assert now[STEPS[0].start] == ahead[STEPS[0].start]
     assert now[STEPS[1].start] != ahead[STEPS[1].start]
-    assert contents(warehouse) == expected
+    assert contents(warehouse) == undisturbed("run")
 
 
 def test_java_without_enough_memory_is_an_error_that_says_so(spark: SparkSession, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
+from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
@@ -67,13 +68,11 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """The same every time."""
-    chance, turns = random.Random(SEED), Counter[str]()
-    for number in range(CASES):
-        command = COMMANDS[number % len(COMMANDS)]
-        victims = VICTIMS if command in WITH_WORKERS else VICTIMS[:-1]
-        yield Case(number, command, victims[turns[command] % len(victims)], chance.random())
-        turns[command] += 1
+    """The same every time; the victims of each command in turn."""
+    chance = random.Random(SEED)
+    victims = {name: cycle(VICTIMS if name in WITH_WORKERS else VICTIMS[:-1]) for name in COMMANDS}
+    for number, command in enumerate(islice(cycle(COMMANDS), CASES)):
+        yield Case(number, command, next(victims[command]), chance.random())
 
 
 @pytest.fixture(scope="module")
