@@ -19,7 +19,6 @@ from pyspark import RDD
 from pyspark.sql import SparkSession
 
 import rebalance_audit as ra
-from schemas import Table
 from spark_jobs.runtime.borrowed import session_beside
 from spark_jobs.runtime.session import JARS_DIR, SMALL_SETTINGS
 from spark_jobs.store.warehouse import Warehouse
@@ -71,16 +70,22 @@ def state(spark: SparkSession, to_df: object) -> dict[str, Any]:
 
 
 def audit(folder: Path) -> dict[str, Any]:
-    """Two hours of `twins` at once, in threads."""
+    """Two hours of `twins` at once, in threads, in a folder; the first one also in a catalog's schema."""
     spark = started(folder, DELTA | OTHERS)
+    beside = session_beside(spark)
+    beside.sql("CREATE SCHEMA audit")
+    for place in (folder / "warehouse", "spark_catalog.audit"):
+        load(beside, Warehouse.parse(str(place)), healthy_group(range(0, 7200, 20), "c1", "c1", queues=1))
+    beside.catalog.setCurrentDatabase("default")
     spark.sql("CREATE TABLE orders (id INT) USING parquet")
     spark.range(3).createOrReplaceTempView("membership_snapshots")
     to_df = RDD.toDF
     spark.createDataFrame([(1,)], "id int").collect()
     before = state(spark, to_df)
+    warehouse = ra.open(folder / "warehouse", spark=spark)
     with ThreadPoolExecutor(2) as threads:
-        warehouse = ra.open(folder / "warehouse", spark=spark)
         results = list(threads.map(warehouse.run, HOURS))
+    in_schema = ra.open("spark_catalog.audit").run(HOURS[0], spark=spark)
     return {
         "before": before,
         "after": state(spark, to_df),
@@ -89,33 +94,9 @@ def audit(folder: Path) -> dict[str, Any]:
             for result in results
             for finding in result.findings
         ],
+        "hashes": [result.run["content_hashes"] for result in (results[0], in_schema)],
+        "steps": [group["step_start"] for group in ra.open("spark_catalog.audit", spark=spark).status()],
     }
-
-
-def catalog(folder: Path) -> dict[str, Any]:
-    """An hour in a folder, and in a catalog's schema."""
-    spark = started(folder, DELTA | OTHERS)
-    to_df = RDD.toDF
-    beside = session_beside(spark)
-    beside.sql("CREATE SCHEMA audit")
-    places = (str(folder / "warehouse"), "spark_catalog.audit")
-    for place in places:
-        load(beside, Warehouse.parse(place), twins())
-    beside.catalog.setCurrentDatabase("default")
-    spark.createDataFrame([(1,)], "id int").collect()
-    before = state(spark, to_df)
-    results = [ra.open(place).run(HOURS[0], spark=spark) for place in places]
-    status = ra.open("spark_catalog.audit", spark=spark).status()
-    return {
-        "before": before,
-        "after": state(spark, to_df),
-        "hashes": [result.run["content_hashes"] for result in results],
-        "steps": [group["step_start"] for group in status],
-    }
-
-
-def twins() -> dict[Table, list[dict[str, Any]]]:
-    return healthy_group(range(0, 7200, 20), "c1", "c1", queues=1)
 
 
 def lacking(folder: Path) -> dict[str, Any]:
@@ -153,7 +134,7 @@ def refusal(asked: Callable[[], object]) -> str:
 
 
 if __name__ == "__main__":
-    what = {"audit": audit, "catalog": catalog, "lacking": lacking, "connect": connect}[sys.argv[1]]
+    what = {"audit": audit, "lacking": lacking, "connect": connect}[sys.argv[1]]
     print(json.dumps(what(Path(sys.argv[2])), default=str))
     sys.stdout.flush()
     os._exit(0)

@@ -11,11 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
-
-from spark_jobs.store.warehouse import Warehouse
-from tests.spark.session.somebody import twins
-from tests.support.snapshots import load
 
 _ZONE = "America/New_York"
 
@@ -23,7 +18,7 @@ _ZONE = "America/New_York"
 def in_its_own_process(task: str, folder: Path) -> dict[str, Any]:
     """The output of `tests.spark.session.somebody`."""
     without = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK_DIST"))}
-    environment = without | {"TZ": _ZONE, "PYSPARK_PYTHON": sys.executable} if task in ("audit", "catalog") else without
+    environment = without | {"TZ": _ZONE, "PYSPARK_PYTHON": sys.executable} if task == "audit" else without
     command = [sys.executable, "-m", "tests.spark.session.somebody", task, str(folder)]
     answer = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert answer.returncode == 0, answer.stderr[-4000:]
@@ -31,31 +26,21 @@ def in_its_own_process(task: str, folder: Path) -> dict[str, Any]:
     return document
 
 
-def test_a_run_leaves_the_session_as_it_was_and_publishes_what_every_run_does(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_runs_leave_the_session_as_it_was_and_publish_what_every_run_does(tmp_path: Path) -> None:
     """Two threads, another zone in the process and in the session, settings that change what queries mean, and a
-    temporary view that is called like a table.
+    temporary view that is called like a table; then a schema of the catalog.
     """
-    load(spark, Warehouse.parse(str(tmp_path / "warehouse")), twins())
     seen = in_its_own_process("audit", tmp_path)
     before, after = seen["before"], seen["after"]
     assert before == after
     assert (before["is_active"], before["again"], before["to_df"], before["zone"][0]) == (True, True, True, _ZONE)
     assert before["tables"] == [["membership_snapshots", True], ["orders", False]]
-    double_owned_queues = [finding for finding in seen["findings"] if finding[0] == "DUPLICATE_CLIENT_ID"]
-    assert double_owned_queues == [
+    assert [finding for finding in seen["findings"] if finding[0] == "DUPLICATE_CLIENT_ID"] == [
         ["DUPLICATE_CLIENT_ID", "2026-03-01 10:00:00", "2026-03-01 11:00:00"],
         ["DUPLICATE_CLIENT_ID", "2026-03-01 11:00:00", "2026-03-01 12:00:00"],
     ]
-
-
-@pytest.mark.slow
-def test_a_run_in_a_schema_of_the_catalog_publishes_the_same(tmp_path: Path) -> None:
-    seen = in_its_own_process("catalog", tmp_path)
-    assert seen["before"] == seen["after"]
-    of_folder, of_catalog = seen["hashes"]
-    assert of_folder == of_catalog
+    of_folder, of_schema = seen["hashes"]
+    assert of_folder == of_schema
     assert seen["steps"] == ["2026-03-01 10:00:00+00:00"]
 
 
