@@ -56,25 +56,6 @@ def test_what_a_command_started_ends_with_its_starter(tmp_path: Path, number: si
         _end(starter, number, at_least=3)
 
 
-@pytest.mark.airflow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_airflow_and_its_spark_end_with_pytest(tmp_path: Path, number: signal.Signals) -> None:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "airflow"]
-    command += [str(ROOT / "tests" / "end_to_end" / "dags" / "holding.py"), f"--basetemp={tmp_path / 'pytest'}"]
-    holds = tmp_path / "holds"
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "HOLDS": str(holds)}
-    with (
-        (tmp_path / "pytest.log").open("w") as log,
-        subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT, env=environment) as held,
-    ):
-        try:
-            until(lambda: holds.exists() or held.poll() is not None)
-            assert held.poll() is None, (tmp_path / "pytest.log").read_text()[-5000:]
-            _end(held, number, at_least=12)
-        finally:
-            held.kill()
-
-
 def _end(starter: subprocess.Popen[bytes], number: signal.Signals, at_least: int) -> None:
     """Sends the signal; at least so many processes were below the starter, and none of them stays."""
     below = psutil.Process(starter.pid).children(recursive=True)

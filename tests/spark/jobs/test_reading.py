@@ -1,4 +1,4 @@
-"""Published tables read without Spark: the same rows, no JVM, a whole step or none, and so it stays."""
+"""Published tables read without Spark: the same rows, no JVM, and so it stays."""
 
 from __future__ import annotations
 
@@ -6,24 +6,20 @@ import json
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, NOTICES, OUTPUTS, SIGHTINGS, TABLES
-from spark_jobs.config import Configuration
+from schemas import FINDINGS, MEMBERSHIP_SNAPSHOTS, NOTICES, OUTPUTS, SIGHTINGS, TABLES
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.operate.maintain import SHORTEST_RETENTION, maintain
-from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.status import statuses
 from spark_jobs.store.read.delta import DeltaTables
-from spark_jobs.store.read.published import Scope, published_tables
+from spark_jobs.store.read.published import published_tables
 from spark_jobs.store.read.stored import Filter, rows
 from spark_jobs.store.read.through_spark import SparkTables
 from spark_jobs.store.warehouse import Warehouse
@@ -115,35 +111,3 @@ def test_both_read_when_topics_were_deleted(spark: SparkSession, tmp_path: Path)
     for stored in (SparkTables(spark, warehouse), DeltaTables(warehouse)):
         (incident,) = published_incidents(published_tables(stored), IncidentQuery())
         assert (incident.resolved_at, incident.resolution) == (to_micros(at(6000)), "TOPIC_DELETED")
-
-
-@pytest.mark.slow
-def test_a_reader_sees_a_whole_run_or_the_one_before(spark: SparkSession, copied: Warehouse) -> None:
-    """The rows of `findings` are as many as `group_status` counts, in every look while a run replaces them."""
-    before, after = {"g", "other"}, {"g", "other", "third"}
-    times = range(0, 3600, 20)
-    load(spark, copied, {MEMBERSHIP_SNAPSHOTS: [membership(second, "e1", "e1", group="third") for second in times]})
-    done = Event()
-
-    def look() -> list[tuple[frozenset[str], int, int]]:
-        looks = []
-        while not done.is_set():
-            tables = published_tables(DeltaTables(copied))
-            told = rows(tables.read(GROUP_STATUS, Scope(), ("consumer_group", "finding_count")))
-            findings = tables.read(FINDINGS, Scope(), ("finding_id",)).num_rows
-            groups = frozenset(row["consumer_group"] for row in told)
-            looks.append((groups, sum(row["finding_count"] for row in told), findings))
-        return looks
-
-    with ThreadPoolExecutor(1) as pool:
-        looking = pool.submit(look)
-        try:
-            run(spark, copied, RunSpec(HOUR), Configuration())
-        finally:
-            done.set()
-        looks = looking.result()
-    assert len(looks) > 10
-    assert {groups for groups, _, _ in looks} <= {frozenset(before), frozenset(after)}
-    assert all(counted == there for _, counted, there in looks)
-    assert {row["consumer_group"] for row in statuses(DeltaTables(copied)).groups} == after
-    assert DeltaTables(copied).read(AUDIT_RUNS, ["run_id"]).num_rows == 2
