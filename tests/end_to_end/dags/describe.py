@@ -20,20 +20,22 @@ import airflow.sdk  # noqa: E402, F401 - what every Airflow has imported before 
 airflow_took = time.perf_counter() - started
 
 from airflow.dag_processing.dagbag import BundleDagBag  # noqa: E402
-from airflow.sdk import Variable  # noqa: E402
 from airflow.sdk.exceptions import TaskDeferred  # noqa: E402
+from airflow.sdk.execution_time.context import VariableAccessor  # noqa: E402
 
 DAGS = Path(__file__).parents[3] / "dags"
 
 
-class Variables:
-    """`var.value` of a template."""
+def set_variables(**values: str) -> None:
+    os.environ |= {f"AIRFLOW_VAR_REBALANCE_AUDIT_{name.upper()}": value for name, value in values.items()}
 
-    def __getattr__(self, name: str) -> Any:
-        return self.get(name)
 
-    def get(self, name: str, *default: Any) -> Any:
-        return Variable.get(name, default=default[0]) if default else Variable.get(name)
+def outcome(task: Any) -> str:
+    try:
+        task.execute({})
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "done"
 
 
 def context(dag: Any, task: Any) -> dict[str, Any]:
@@ -49,7 +51,7 @@ def context(dag: Any, task: Any) -> dict[str, Any]:
         "data_interval_start": end.replace(hour=2),
         "data_interval_end": end,
         "dag_run": SimpleNamespace(run_after=end),
-        "var": {"value": Variables()},
+        "var": {"value": VariableAccessor(deserialize_json=False)},
         "macros": macros,
     }
 
@@ -97,14 +99,11 @@ def submitted(task: Any) -> dict[str, str]:
     def given(host: str, extra: dict[str, str] | None = None, own: dict[str, str] | None = None, **more: Any) -> str:
         connection = {"conn_type": "spark", "host": host, "extra": extra or {}, **more}
         os.environ["AIRFLOW_CONN_SPARK_DEFAULT"] = json.dumps(connection)
-        os.environ["AIRFLOW_VAR_REBALANCE_AUDIT_SPARK_CONF"] = json.dumps(own or {})
+        set_variables(spark_conf=json.dumps(own or {}))
         task.conf, task.jars = {}, "delta.jar"
-        try:
-            task.execute({})
-        except Exception as error:
-            return f"{type(error).__name__}: {error}"
-        names = ["jars"] if task.jars else []
-        return " ".join([*names, *sorted(name.rpartition(".")[2] for name in task.conf)])
+        if (refused := outcome(task)) != "done":
+            return refused
+        return " ".join(["jars"] * bool(task.jars) + sorted(name.rpartition(".")[2] for name in task.conf))
 
     cluster, memory = {"deploy-mode": "cluster"}, {"spark.driver.memory": "4g"}
     with patch.object(SparkSubmitOperator, "execute"):
@@ -126,32 +125,28 @@ def notified(task: Any) -> dict[str, str]:
 
     warehouse = Path(tempfile.mkdtemp())
     publish_hours(warehouse, [0, 1], offline=[1])
-    os.environ |= {"AIRFLOW_VAR_REBALANCE_AUDIT_WAREHOUSE": str(warehouse), "AIRFLOW_VAR_REBALANCE_AUDIT_CONFIG": ""}
+    set_variables(warehouse=str(warehouse), config="")
     notifier = json.loads(os.environ.pop("AIRFLOW_VAR_REBALANCE_AUDIT_NOTIFIER"))
 
-    def outcome(hour: int = 10, fail_on: str = "NEVER", **kwargs: str) -> str:
+    def notify(hour: int = 10, fail_on: str = "NEVER") -> str:
         task.interval, task.fail_on = f"2026-03-01T{hour}:00/2026-03-01T{hour + 1}:00", fail_on
         task.cluster = task.group = ""
-        if "AIRFLOW_VAR_REBALANCE_AUDIT_NOTIFIER" in os.environ:
-            settings = notifier | {"kwargs": notifier["kwargs"] | kwargs}
-            os.environ["AIRFLOW_VAR_REBALANCE_AUDIT_NOTIFIER"] = json.dumps(settings)
-        try:
-            task.execute({})
-        except Exception as error:
-            return f"{type(error).__name__}: {error}".partition(":/")[0]
-        return "done"
+        return outcome(task).partition(":/")[0]
 
-    found = {"nobody": outcome()}
+    def notify_by(**kwargs: str) -> str:
+        set_variables(notifier=json.dumps(notifier | {"kwargs": notifier["kwargs"] | kwargs}))
+        return notify()
+
+    found = {"nobody": notify()}
     routes = warehouse / "routes.yaml"
     routes.write_text("routes: [{team: g, to: /nowhere/g.url, group: G}]")
-    os.environ["AIRFLOW_VAR_REBALANCE_AUDIT_CONFIG"] = str(routes)
-    found["routed"] = outcome()
-    os.environ["AIRFLOW_VAR_REBALANCE_AUDIT_CONFIG"] = ""
-    os.environ["AIRFLOW_VAR_REBALANCE_AUDIT_NOTIFIER"] = ""
-    found |= {"fails": outcome(path="/nowhere/told.txt"), "tells": outcome(), "again": outcome()}
-    found |= {"gate": outcome(11, "ERROR"), "no gate": outcome(10, "INFO")}
+    set_variables(config=str(routes))
+    found["routed"] = notify()
+    set_variables(config="")
+    found |= {"fails": notify_by(path="/nowhere/told.txt"), "tells": notify_by(), "again": notify()}
+    found |= {"gate": notify(11, "ERROR"), "no gate": notify(10, "INFO")}
     publish_hours(warehouse, [2])
-    return found | {"over": outcome(fail_on="INFO")}
+    return found | {"over": notify(fail_on="INFO")}
 
 
 def sensed(task: Any) -> dict[str, str]:
@@ -160,34 +155,31 @@ def sensed(task: Any) -> dict[str, str]:
     from tests.support.stored import write
 
     warehouse, now = Path(tempfile.mkdtemp()), datetime.now(UTC)
-    os.environ |= {"AIRFLOW_VAR_REBALANCE_AUDIT_WAREHOUSE": str(warehouse), "AIRFLOW_VAR_REBALANCE_AUDIT_CONFIG": ""}
+    set_variables(warehouse=str(warehouse), config="")
     task.interval, later = "2026-11-21T02:00Z/2026-11-21T03:00Z", (now + timedelta(hours=1)).isoformat()
 
-    def outcome(until: str) -> str:
+    def look(until: str = later) -> str:
         task.until = until
         try:
-            task.execute({})
+            return outcome(task).partition(f" {warehouse}")[0]
         except TaskDeferred as deferred:
             waits = deferred.trigger.moment - now
             return f"deferred for {round(waits.total_seconds(), -1):.0f} s, then {deferred.method_name}"
-        except Exception as error:
-            return f"{type(error).__name__}: {str(error).partition(str(warehouse))[0].strip()}"
-        return "done"
 
     def come(minute: int) -> None:
         for table in SOURCES:
             captured_at = datetime(2026, 11, 21, 2, tzinfo=UTC) + timedelta(minutes=minute)
             write(warehouse, table, [{"captured_at": captured_at}])
 
-    found = {"no table": outcome(later)}
+    found = {"no table": look()}
     for table in SOURCES:
         if table is not CLIENT_SNAPSHOTS:
             write(warehouse, table, [])
-    found["nothing known"] = outcome(later)
+    found["nothing known"] = look()
     come(-1)
-    found |= {"missing": outcome(later), "too late": outcome(now.isoformat())}
+    found |= {"missing": look(), "too late": look(now.isoformat())}
     come(60)
-    return found | {"come": outcome(later)}
+    return found | {"come": look()}
 
 
 def fleets() -> dict[str, Any]:
