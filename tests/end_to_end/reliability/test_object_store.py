@@ -16,10 +16,7 @@ from deltalake import DeltaTable
 from obstore.store import from_url
 
 from schemas import NOTICES, TABLES
-from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.errors import PublishConflictError, WarehouseError
-from spark_jobs.pipeline.publish.claims import claim, claim_notices
-from spark_jobs.pipeline.run_spec import RunSpec
+from spark_jobs.errors import WarehouseError
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.s3.commits import check_puts
@@ -38,7 +35,6 @@ from tests.end_to_end.reliability.small import (
 from tests.support.published import publish_hours
 
 pytestmark = pytest.mark.reliability
-STEP = Interval.parse("2026-11-21T02:03/2026-11-21T02:04")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -170,18 +166,6 @@ def test_readers_and_notices_need_no_java(environment: dict[str, str], tmp_path:
     for command, part in (("status", "1 group;"), ("incidents", "GROUP_OFFLINE")):
         assert part in s3(command)
     notify_once(s3, tmp_path)
-
-
-def test_steps_and_notices_are_claimed(environment: dict[str, str]) -> None:
-    location = Location.parse(f"s3a://{BUCKET}/claimed")
-    with claim(location, RunSpec(STEP), "one"):
-        with pytest.raises(PublishConflictError, match="run one is auditing"), claim(location, RunSpec(STEP), "two"):
-            pass
-        with claim_notices(location):
-            pass
-    with claim(location, RunSpec(STEP), "two"):
-        pass
-    assert not [*obstore.list(from_url(location.location))]
 
 
 def test_a_store_without_conditional_writes_is_refused(environment: dict[str, str]) -> None:

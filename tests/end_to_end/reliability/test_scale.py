@@ -6,9 +6,9 @@ import json
 import os
 import sys
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from pyspark.sql import SparkSession
@@ -29,28 +29,21 @@ GIB = 2**30
 MOST_GIB = 6
 
 
-class Size(NamedTuple):
-    """A fleet, whose hour has so many findings of one rule, and others of the same groups only."""
-
-    fleet: Fleet
-    findings: dict[str, int]
-    groups: set[str]
-
-
 ONE_GROUP = Fleet(groups=1, hours=1, churn=0, duplicates=0, brokers=4, hosts=4)
-SIZES = {
-    "5,000 groups": Size(  # one in a hundred has twins
+#: A fleet, how many findings of a rule its hour has, and the groups that have findings.
+SIZES = [
+    (  # one in a hundred has two consumers with one client id
         Fleet(groups=5000, hours=1, churn=0, duplicates=0.01),
         {"DUPLICATE_CLIENT_ID": 50},
         {f"group-{number:04d}" for number in range(99, 5000, 100)},
     ),
-    "5,000 members": Size(  # 4,096 own one queue each
-        Fleet(**vars(ONE_GROUP) | {"fewest_members": 5000, "most_members": 5000, "queues": 4096}),
+    (  # 4,096 own one queue each
+        replace(ONE_GROUP, fewest_members=5000, most_members=5000, queues=4096),
         {"IDLE_CONSUMER": 904},
         {"group-0000"},
     ),
-    "20,000 queues": Size(Fleet(**vars(ONE_GROUP) | {"queues": 20_000}), {}, set()),
-}
+    (replace(ONE_GROUP, queues=20_000), {}, set()),
+]
 
 
 def audited(command: str, warehouse: Warehouse, interval: Interval, *more: str) -> Watched:
@@ -59,21 +52,25 @@ def audited(command: str, warehouse: Warehouse, interval: Interval, *more: str) 
     return watched([*line, "--interval", str(interval), *more], users_environment())
 
 
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize(("fleet", "findings", "groups"), SIZES, ids=["5,000 groups", "5,000 members", "20,000 queues"])
 def test_an_hour_of_a_large_history(
-    name: str, spark: SparkSession, warehouse: Warehouse, capsys: pytest.CaptureFixture[str]
+    fleet: Fleet,
+    findings: dict[str, int],
+    groups: set[str],
+    spark: SparkSession,
+    warehouse: Warehouse,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    size = SIZES[name]
-    make(spark, warehouse, size.fleet)
-    ran = audited("run", warehouse, size.fleet.interval, "--json")
+    make(spark, warehouse, fleet)
+    ran = audited("run", warehouse, fleet.interval, "--json")
     with capsys.disabled():
-        print(f"\n{name}: {ran.seconds:.0f} s, at most {ran.peak_bytes / GIB:.2f} GiB")
+        print(f"\n{fleet}: {ran.seconds:.0f} s, at most {ran.peak_bytes / GIB:.2f} GiB")
     assert ran.code in (0, 1, 2), ran.errors[-3000:]
     found = warehouse.read(spark, FINDINGS).select("rule", "consumer_group").collect()
     rules = Counter(row.rule for row in found)
-    assert {rule: rules[rule] for rule in size.findings} == size.findings
-    assert {row.consumer_group for row in found} == size.groups
-    assert warehouse.read(spark, GROUP_STATUS).count() == size.fleet.groups
+    assert {rule: rules[rule] for rule in findings} == findings
+    assert {row.consumer_group for row in found} == groups
+    assert warehouse.read(spark, GROUP_STATUS).count() == fleet.groups
     assert ran.peak_bytes < MOST_GIB * GIB
 
 

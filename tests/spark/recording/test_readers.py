@@ -61,23 +61,3 @@ def test_both_are_the_same_history_of_every_group(by_spark: Histories, without_s
     assert by_spark.keys() == without_spark.keys()
     for group, history in by_spark.items():
         assert plain(history) == plain(without_spark[group]), group
-
-
-def test_histories_hold_what_the_clients_reported(without_spark: Histories) -> None:
-    """As zcat and grep show it: 11 of 5915 snapshots are of clients that did not answer."""
-    clients = [client for history in without_spark.values() for client in history.clients.values()]
-    every = [
-        (client.series.states[code], statuses)
-        for client in clients
-        for code, statuses in zip(client.series.codes, client.samples.statuses, strict=True)
-    ]
-    answered = [(state, statuses) for state, statuses in every if state.answered]
-    assert (len(every), len(answered)) == (5915, 5904)
-    assert {
-        (one.consume_threads, one.consume_batch_size, one.pull_batch_size, one.pull_interval_ms) for one, _ in answered
-    } == {(1, 1, 32, 200)}
-    limits = {
-        (one.pull_threshold_for_queue, one.pull_threshold_size_for_queue, one.consume_max_span) for one, _ in answered
-    }
-    assert limits == {(200, 100, 2000)}
-    assert all(statuses for _, statuses in answered)
