@@ -63,8 +63,8 @@ def test_what_was_wrong_with_a_group_ends_with_it(offline_and_deleted: Rows) -> 
     assert status(step, "deleted_at") == at(1820)
 
 
-def test_nobody_misses_a_deleted_group(offline_and_deleted: Rows) -> None:
-    """As they do one of which nothing is known any more."""
+def test_a_deleted_group_is_not_unobserved(offline_and_deleted: Rows) -> None:
+    """Unlike one of which nothing is known any more."""
     vanished = together(snapshots(between(0, 1200)), offline(1200, 1820))
     assert found(vanished, hour(0), "UNOBSERVED") == [(at(1860), at(HOURS), "INFO", "g")]
     assert found(vanished, hour(1), "UNOBSERVED") == [(at(HOURS), at(2 * HOURS), "INFO", "g")]
@@ -150,7 +150,7 @@ def test_a_topic_without_a_route_is_not_known_to_be_deleted(is_up: bool) -> None
 
 
 def test_what_was_wrong_with_a_topic_ends_with_it_and_no_gap_ends_the_deletion() -> None:
-    """Broker `b` may not be read from 10:20 on. From 10:50 nobody subscribes to `t`: its route is not asked for."""
+    """Broker `b` may not be read from 10:20 on. From 10:50 no member subscribes to `t`: its route is not asked for."""
     unreadable = with_topics(between(1200, 1820))
     for row in unreadable[ROUTE_SNAPSHOTS]:
         row["queues"] = [entry | {"perm": 2 if entry["broker_name"] == "b" else 6} for entry in row["queues"]]
@@ -158,11 +158,11 @@ def test_what_was_wrong_with_a_topic_ends_with_it_and_no_gap_ends_the_deletion()
     rows = together(with_topics(between(0, 1200)), unreadable, with_topics(between(1820, 3000), deleted="t"), dropped)
     first = steps(rows, hour(0))[at(0)]
     assert intervals(first, "t").endswith(", 1820-3600 NOT_APPLICABLE TOPIC_DELETED")
-    told = {
+    reported = {
         (rule, row["topic"], end) for row, (rule, _, end) in zip(first[FINDINGS.name], findings(first), strict=True)
     }
-    assert ("BROKER_NOT_READABLE", "t", at(1820)) in told
-    assert {end for _, topic, end in told if topic == "t"} == {at(1820)}
+    assert ("BROKER_NOT_READABLE", "t", at(1820)) in reported
+    assert {end for _, topic, end in reported if topic == "t"} == {at(1820)}
     assert status(first, "deleted_topics") == T_DELETED
     assert intervals(steps(rows, hour(1))[at(HOURS)], "t") == ""
 

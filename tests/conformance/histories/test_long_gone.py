@@ -100,17 +100,19 @@ def found(
     rows: Rows, interval: Interval, rule: str, days: float = 7, hours: int = 1
 ) -> list[tuple[datetime, datetime, str, str]]:
     """Start, end, severity, subject of the rule's findings."""
-    told = (finding for step in steps(rows, interval, days, hours).values() for finding in step.get(FINDINGS.name, ()))
+    reported = (
+        finding for step in steps(rows, interval, days, hours).values() for finding in step.get(FINDINGS.name, ())
+    )
     return [
         (finding["started_at"], finding["ended_at"], finding["severity"], finding["subject"])
-        for finding in told
+        for finding in reported
         if finding["rule"] == rule
     ]
 
 
 @pytest.fixture(scope="module")
 def uncaptured() -> Rows:
-    """Nobody asks about the group for two days, though the topic's route is read, at times."""
+    """The group is not recorded for two days, though the topic's route is read, at times."""
     return together(
         snapshots(between(0, HOURS)),
         snapshots([*between(HOURS, 49 * HOURS)[::30], *between(49 * HOURS, 50 * HOURS + 1200)], group=False),
@@ -118,7 +120,7 @@ def uncaptured() -> Rows:
     )
 
 
-def test_a_group_that_nobody_captured_for_two_days_is_unobserved_until_it_is_back(uncaptured: Rows) -> None:
+def test_a_group_without_snapshots_for_two_days_is_unobserved_until_it_is_back(uncaptured: Rows) -> None:
     # The last snapshot is of 10:59:40 and holds for a minute.
     assert found(uncaptured, hour(1), "UNOBSERVED") == [(at(HOURS + 40), at(2 * HOURS), "INFO", "g")]
     assert found(uncaptured, hour(2), "UNOBSERVED") == [(at(2 * HOURS), at(3 * HOURS), "INFO", "g")]
@@ -129,7 +131,7 @@ def test_a_group_that_nobody_captured_for_two_days_is_unobserved_until_it_is_bac
     assert list(steps(uncaptured, hour(30))[at(30 * HOURS)]) == ["findings"]
 
 
-def test_beyond_the_bound_nothing_is_said_of_a_group(uncaptured: Rows) -> None:
+def test_beyond_the_bound_nothing_is_reported_of_a_group(uncaptured: Rows) -> None:
     """The last snapshot is of 10:59:40: the step of 11:00 of the next day begins a day and 20 s later."""
     assert len(found(uncaptured, hour(24), "UNOBSERVED", days=1)) == 1
     assert found(uncaptured, hour(25), "UNOBSERVED", days=1) == []
@@ -148,9 +150,9 @@ def test_a_broker_that_is_gone_for_hours_cannot_be_read_as_long_as_it_holds_mess
         expected = [(at(start), at((number + 1) * HOURS), "ERROR", "b:0")]
         assert found(rows, hour(number), "BROKER_NOT_READABLE") == expected, number
     step = steps(rows, hour(3))[at(3 * HOURS)][FINDINGS.name]
-    (told,) = (finding for finding in step if finding["rule"] == "BROKER_NOT_READABLE")
-    assert (told["cause"], told["topic"]) == ("LEFT_ROUTE", "t")
-    assert measures(told["evidence"]) == {"last_known_backlog": 7.0}
+    (reported,) = (finding for finding in step if finding["rule"] == "BROKER_NOT_READABLE")
+    assert (reported["cause"], reported["topic"]) == ("LEFT_ROUTE", "t")
+    assert measures(reported["evidence"]) == {"last_known_backlog": 7.0}
 
 
 def test_a_broker_that_was_drained_may_go() -> None:
@@ -168,7 +170,7 @@ def test_beyond_the_bound_a_broker_is_forgotten() -> None:
     assert found(rows, hour(3), "BROKER_NOT_READABLE", days=1.6 / 24) == []
 
 
-def test_a_broker_that_was_gone_while_nobody_recorded_is_known_when_they_are_back() -> None:
+def test_a_broker_that_left_while_nothing_was_recorded_is_found_afterwards() -> None:
     """Nothing is recorded from 10:30 to 13:20."""
     rows = together(snapshots(between(0, 1800), lag=7), snapshots(between(3 * HOURS + 1200, 4 * HOURS), brokers="a"))
     expected = [(at(3 * HOURS + 1200), at(4 * HOURS), "ERROR", "b:0")]
@@ -192,9 +194,9 @@ def test_queues_that_were_removed_cannot_be_read_as_long_as_they_hold_messages()
     for number, start in ((0, 1800), (1, HOURS), (2, 2 * HOURS), (3, 3 * HOURS)):
         expected = [(at(start), at((number + 1) * HOURS), "ERROR", "b:1")]
         assert found(rows, hour(number), "BROKER_NOT_READABLE") == expected, number
-    (told,) = steps(rows, hour(3))[at(3 * HOURS)][FINDINGS.name]
-    assert (told["cause"], told["topic"]) == ("QUEUES_REMOVED", "t")
-    assert measures(told["evidence"]) == {"last_known_backlog": 7.0}
+    (reported,) = steps(rows, hour(3))[at(3 * HOURS)][FINDINGS.name]
+    assert (reported["cause"], reported["topic"]) == ("QUEUES_REMOVED", "t")
+    assert measures(reported["evidence"]) == {"last_known_backlog": 7.0}
     whole = Interval(at(0), at(4 * HOURS))
     assert found(rows, whole, "BROKER_NOT_READABLE", hours=4) == [(at(1800), at(4 * HOURS), "ERROR", "b:1")]
     # Beyond the bound they are forgotten, as a broker is.
@@ -210,7 +212,7 @@ READ_AGAIN, BEFORE_THAT = 2 * HOURS + 1200, (at(2 * HOURS), at(2 * HOURS + 1200)
     [
         # Drained before.
         (removed(0), []),
-        # Readable again at 12:20, whether or not somebody has consumed them.
+        # Readable again at 12:20, whether or not they are consumed.
         (removed(7, snapshots(between(READ_AGAIN, 4 * HOURS), queues=2)), [BEFORE_THAT]),
         (removed(7, snapshots(between(READ_AGAIN, 4 * HOURS), lag=7, queues=2)), [BEFORE_THAT]),
         # Readable again from 11:20 to 11:40 and consumed, or not consumed.
@@ -223,7 +225,7 @@ READ_AGAIN, BEFORE_THAT = 2 * HOURS + 1200, (at(2 * HOURS), at(2 * HOURS + 1200)
         (removed(7, snapshots(AGAIN[:5], brokers=""), snapshots(between(HOURS + 1300, 4 * HOURS))), []),
     ],
 )
-def test_removed_queues_that_somebody_could_read_since_are_forgotten(rows: Rows, expected: list[Any]) -> None:
+def test_removed_queues_that_a_consumer_could_read_since_are_forgotten(rows: Rows, expected: list[Any]) -> None:
     for days in (Interval(at(2 * HOURS), at(4 * HOURS)), Interval(at(0), at(4 * HOURS))):
         of_run = found(rows, days, "BROKER_NOT_READABLE")
         assert [finding for finding in of_run if finding[0] >= at(2 * HOURS)] == expected
@@ -239,8 +241,8 @@ def test_a_topic_that_lost_its_route_together_with_others_was_not_deleted(forgot
         always = rows[table][0][name][:1]
         rows[table] += [row | {"topic": "u", name: always if forgotten else row[name][:1]} for row in rows[table]]
     for days in (Interval(at(2 * HOURS), at(4 * HOURS)), Interval(at(0), at(4 * HOURS))):
-        told = {finding[:2] for finding in found(rows, days, "BROKER_NOT_READABLE") if finding[0] >= at(2 * HOURS)}
-        assert told == (set() if forgotten else {(at(n * HOURS), at((n + 1) * HOURS)) for n in (2, 3)})
+        reported = {finding[:2] for finding in found(rows, days, "BROKER_NOT_READABLE") if finding[0] >= at(2 * HOURS)}
+        assert reported == (set() if forgotten else {(at(n * HOURS), at((n + 1) * HOURS)) for n in (2, 3)})
 
 
 def test_hours_by_themselves_and_in_one_run_publish_the_same(uncaptured: Rows) -> None:

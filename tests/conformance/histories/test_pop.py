@@ -76,9 +76,9 @@ GROUPS: dict[str, tuple[Group, str]] = {
     ),
     # Position i has queue i % 4.
     "more-clients": (Group("c1 c2 c3 c4 c5 c6", 1), "POP-AVG+1: c1+c5 c2+c6 c3 c4"),
-    # Both c1 help position 1, which has their own id, and c2 helps them; the share of position 1 is nobody's.
-    "twins": (Group("c1 c1 c2", 1), "POP-AVG+1: c1+c1+c2 c1+c1+c2 - c2"),
-    "more-twins": (Group("c1 c1 c2 c3 c4", 1), "POP-AVG+1: c1+c1+c4 - c2 c3"),
+    # Both c1 help position 1, which has their own id, and c2 helps them; the share of position 1 has no owner.
+    "duplicates": (Group("c1 c1 c2", 1), "POP-AVG+1: c1+c1+c2 c1+c1+c2 - c2"),
+    "more-duplicates": (Group("c1 c1 c2 c3 c4", 1), "POP-AVG+1: c1+c1+c4 - c2 c3"),
     "not-recorded": (Group("c1 c2 c3", None), "BROKER_REBALANCE"),
     "share-unknown": (Group("c1 c2 c3", (("t", "POP", None),)), "BROKER_REBALANCE"),
     "brokers-differ": (Group("c1 c2 c3", 1, elsewhere=0), "BROKER_REBALANCE"),
@@ -136,7 +136,7 @@ def of_group(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]:
 
 
 def samples(group: Group, topic: str, second: int) -> Iterator[tuple[int, int, int]]:
-    """9 messages a second in each queue, consumed at once while anybody is online; 5 are left in those `behind`."""
+    """9 messages a second in each queue, consumed at once while a client is online; 5 are left in those `behind`."""
     for queue in range(group.queues):
         came_in = 0 if topic.startswith("%RETRY%") else 9 * second
         left = 5 * second if queue in group.behind else max(0, 9 * (second - group.until))
@@ -180,17 +180,17 @@ def test_one_topic_that_is_popped_leaves_all_topics_of_a_client_to_the_broker(fo
     assert {short: replayed(found, topic) for short, topic in topics.items()} == BOTH
 
 
-def test_what_is_shared_by_design_is_no_harm_and_what_nobody_pops_is(found: Published) -> None:
+def test_what_is_shared_by_design_is_no_harm_and_what_no_client_pops_is(found: Published) -> None:
     said = {
         (row["consumer_group"], row["rule"], row["severity"], row["cause"], len(row["evidence"]["queues"]))
         for row in found[FINDINGS]
         if row["severity"] != "INFO"
     }
     assert {finding for finding in said if finding[0] != "slow"} == {
-        ("twins", "DUPLICATE_CLIENT_ID", "ERROR", "FIXED_INSTANCE_NAME", 1),
-        ("twins", "UNASSIGNED_QUEUE", "ERROR", "DUPLICATE_CLIENT_ID", 1),
-        ("more-twins", "DUPLICATE_CLIENT_ID", "ERROR", "FIXED_INSTANCE_NAME", 1),
-        ("more-twins", "UNASSIGNED_QUEUE", "ERROR", "DUPLICATE_CLIENT_ID", 1),
+        ("duplicates", "DUPLICATE_CLIENT_ID", "ERROR", "FIXED_INSTANCE_NAME", 1),
+        ("duplicates", "UNASSIGNED_QUEUE", "ERROR", "DUPLICATE_CLIENT_ID", 1),
+        ("more-duplicates", "DUPLICATE_CLIENT_ID", "ERROR", "FIXED_INSTANCE_NAME", 1),
+        ("more-duplicates", "UNASSIGNED_QUEUE", "ERROR", "DUPLICATE_CLIENT_ID", 1),
         ("one-pulls", "MIXED_STRATEGIES", "ERROR", "DIFFERENT_STRATEGIES", 0),
         ("one-pulls", "DOUBLE_OWNED_QUEUE", "ERROR", "MIXED_STRATEGIES", 1),
         ("offline", "GROUP_OFFLINE", "ERROR", "NO_MEMBERS", 0),
@@ -208,10 +208,10 @@ def test_shared_queues_count_as_owned_once(found: Published) -> None:
         for row in found[REBALANCE_INTERVALS]
         if row["interval_start"] == naive(0)
     }
-    names = ("share-1", "more-clients", "twins", "one-pulls", "share-0")
+    names = ("share-1", "more-clients", "duplicates", "one-pulls", "share-0")
     assert {name: totals[name] for name in names} == {
         **dict.fromkeys(("share-1", "more-clients"), (0, 0, 0)),
-        "twins": (1, 0, 0),
+        "duplicates": (1, 0, 0),
         "one-pulls": (0, 1, 0),
         "share-0": (None, None, None),
     }
@@ -221,16 +221,16 @@ def test_shared_queues_count_as_owned_once(found: Published) -> None:
     assert causes == {"POP_SHARED", "MIXED_STRATEGIES", None}
 
 
-def test_cures_of_twins_that_pop(found: Published) -> None:
+def test_without_duplicates_every_popped_queue_has_an_owner(found: Published) -> None:
     """Without repeats both members may pop all; with ids of their own queue 2 has an owner. Nothing is shared."""
     (finding,) = (
-        row for row in found[FINDINGS] if (row["consumer_group"], row["rule"]) == ("twins", "DUPLICATE_CLIENT_ID")
+        row for row in found[FINDINGS] if (row["consumer_group"], row["rule"]) == ("duplicates", "DUPLICATE_CLIENT_ID")
     )
     cures = {name: tuple(finding["evidence"][name].values()) for name in ("if_deduplicated", "if_unique")}
     assert cures == {"if_deduplicated": (0, 0), "if_unique": (0, 0)}
 
 
-def test_a_further_member_helps_where_queues_are_popped(found: Published) -> None:
+def test_an_additional_member_helps_where_queues_are_popped(found: Published) -> None:
     (status,) = (row for row in found[GROUP_STATUS] if row["consumer_group"] == "slow")
     assert (status["bottleneck"], status["more_members_help"]) == ("POP_MEMBERS", True)
     assert status["advice"] == (

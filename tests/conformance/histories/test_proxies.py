@@ -1,4 +1,4 @@
-"""A cluster with a proxy, as the second recording shows one: who is offline when, and who never is."""
+"""A cluster with a proxy: which groups are offline, and when."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.times import HOUR
 
 #: Snapshots every 20 s; the last one holds until 640 s.
 TIMES = range(0, 600, 20)
-#: Queue 0 of each group's topic at a second: next to write, to consume, last timestamp. Nobody is connected, but the
+#: Queue 0 of each group's topic at a second: next to write, to consume, last timestamp. No client is connected, but the
 #: one member of `dead` until 100 s.
 GROUPS: dict[str, Callable[[int], tuple[int, int, int]]] = {
     # POP leaves the offset of the broker as it was before the first commit.
@@ -71,7 +71,7 @@ def found() -> Published:
     return published(rows, HOUR)
 
 
-def test_who_is_offline_when_and_who_never(found: Published) -> None:
+def test_groups_are_offline_while_no_proxy_may_serve_them(found: Published) -> None:
     said = {
         line(row, "consumer_group", "rule", "severity", "cause", "started_at", "ended_at")
         for row in found[FINDINGS]
@@ -108,10 +108,10 @@ def test_what_a_group_has_to_do_is_known_and_by_whom_it_is_done_is_not(found: Pu
     assert (growth["growth"], growth["unassigned"]) == (0, 0)
 
 
-def test_where_nobody_says_who_consumes_it_is_unknown_whether_more_members_help(found: Published) -> None:
+def test_if_no_broker_lists_the_consumers_it_is_unknown_whether_more_members_help(found: Published) -> None:
     names = ("member_count", "bottleneck", "more_members_help")
-    told = {row["consumer_group"]: tuple(row[name] for name in names) for row in found[GROUP_STATUS]}
-    assert {group: told[group] for group in ("stops", "listed", "dead")} == {
+    reported = {row["consumer_group"]: tuple(row[name] for name in names) for row in found[GROUP_STATUS]}
+    assert {group: reported[group] for group in ("stops", "listed", "dead")} == {
         "stops": (None, "UNKNOWN_MEMBERS", None),
         "listed": (2, "UNKNOWN_MEMBERS", None),
         "dead": (0, "NO_MEMBERS", True),
@@ -119,7 +119,7 @@ def test_where_nobody_says_who_consumes_it_is_unknown_whether_more_members_help(
 
 
 def test_a_backlog_that_no_offset_shows_is_unknown(found: Published) -> None:
-    """600 messages came in, and nobody can say whether they wait."""
+    """600 messages came in, and whether they wait is unknown."""
     (status,) = (row for row in found[GROUP_STATUS] if row["consumer_group"] == "grpc")
     names = ("backlog_end", "unknown_queues", "bottleneck", "more_members_help")
     assert [status[name] for name in names] == [None, 1, "UNKNOWN_BACKLOG", None]

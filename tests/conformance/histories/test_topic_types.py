@@ -107,8 +107,8 @@ def snapshots(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]
     subscriptions = [{"topic": name, **subscription, "sub_version": 1}]
     modes = [(name, "POP", 0)] if group.pops else []
     for second in TIMES:
-        told = {"subscriptions": subscriptions, "request_modes": modes, "message_model": group.message_model}
-        yield MEMBERSHIP_SNAPSHOTS, membership(second, "c1", group=name, topics=[name]) | told
+        reported = {"subscriptions": subscriptions, "request_modes": modes, "message_model": group.message_model}
+        yield MEMBERSHIP_SNAPSHOTS, membership(second, "c1", group=name, topics=[name]) | reported
         yield ROUTE_SNAPSHOTS, route(second, 4, name, message_type=group.message_type) | {"is_static": group.is_static}
         samples = [sample(kind, second) for kind in group.queues]
         yield OFFSET_SNAPSHOTS, offsets(second, *samples, topic=name, group=name)
@@ -121,12 +121,12 @@ def found() -> Published:
 
 
 def test_a_queue_that_higher_priorities_keep_waiting_is_no_error(found: Published) -> None:
-    told = {
+    found_rows = {
         line(row, "consumer_group", "rule", "severity", "cause", "subject", "started_at")
         for row in found[FINDINGS]
         if row["rule"] in ("CONSUMER_STALLED", "CONSUMER_STOPPED")
     }
-    assert told == set(cells(STANDING))
+    assert found_rows == set(cells(STANDING))
 
 
 @pytest.mark.parametrize("name", REASONS)

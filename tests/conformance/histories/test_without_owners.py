@@ -1,4 +1,4 @@
-"""Groups of which nobody knows who has which queue: what waits is known all the same. Ten minutes, two queues each."""
+"""Groups whose queues have unknown owners: what waits is known all the same. Ten minutes, two queues each."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ GROUPS = {
     "rooms unknown, stuck": Group(in_time, stuck, MACHINE_ROOM),
     "broadcasts": Group(in_time, stuck, model="BROADCASTING"),
     "left behind": Group(in_time, stuck, subscribed=False),
-    "twins": Group(in_time, back, OWN, members="c1 c1"),
-    "pop twins": Group(in_time, back, POP, members="c1 c1"),
+    "duplicates": Group(in_time, back, OWN, members="c1 c1"),
+    "pop duplicates": Group(in_time, back, POP, members="c1 c1"),
     "rebalanced": Group(in_time, back, OWN, then="c1 c2 c3"),
 }
 #: Per queue: produced, consumed, lag at the end, how it is known, verdict.
@@ -95,20 +95,20 @@ EXPECTED = {
     "left behind": ("NOT_APPLICABLE", "NOT_SUBSCRIBED", []),
 }
 KEPT_UP = "No: the members kept up, though the owners of the queues are not known."
-PILED_UP = "Unknown: the owners of the queues are not known, and the backlog reached 680 messages in 1 queue."
-#: Of POP nobody can say whether one consumer holds the queue up; where queues have owners, one does.
+BACKLOG_GREW = "Unknown: the owners of the queues are not known, and the backlog reached 680 messages in 1 queue."
+#: Of POP it is unknown whether one consumer holds the queue up; where queues have owners, one does.
 CAPACITY = {
-    "pop": ("UNKNOWN_OWNERS", PILED_UP),
+    "pop": ("UNKNOWN_OWNERS", BACKLOG_GREW),
     "pop in time": ("NO_BACKLOG", KEPT_UP),
     "pop uncommitted": ("UNKNOWN_BACKLOG", "Unknown: the backlog of 1 queue is not known."),
-    "grpc": ("UNKNOWN_OWNERS", PILED_UP),
+    "grpc": ("UNKNOWN_OWNERS", BACKLOG_GREW),
     "own strategy": (
         "STUCK_CONSUMER",
         "No: a consumer was stuck while it owned queues, and the backlog reached 680 messages in 1 queue. Take "
         "a thread dump of it, and restart it.",
     ),
     "rooms unknown": ("NO_BACKLOG", KEPT_UP),
-    "rooms unknown, stuck": ("UNKNOWN_OWNERS", PILED_UP),
+    "rooms unknown, stuck": ("UNKNOWN_OWNERS", BACKLOG_GREW),
     "broadcasts": ("UNKNOWN_BACKLOG", "Unknown: the backlog of the group is not known."),
 }
 Published = dict[Table, dict[str, list[dict[str, Any]]]]
@@ -130,10 +130,10 @@ def found() -> Published:
             rows[OFFSET_SNAPSHOTS].append(offsets(second, *samples, topic=name, group=name))
             if group.said:
                 rows[CLIENT_SNAPSHOTS].append(client(second, group=name, **group.said))
-    told = published(rows, HOUR)
+    reported = published(rows, HOUR)
     return {
         table: {name: [row for row in every if row["consumer_group"] == name] for name in GROUPS}
-        for table, every in told.items()
+        for table, every in reported.items()
         if "consumer_group" in table.columns
     }
 
@@ -156,12 +156,12 @@ def test_a_stuck_queue_is_found_and_no_owner_is_named(found: Published, name: st
     assert (finding["evidence"]["client_ids"], finding["evidence"]["backlog_end"]) == ([], 680)
 
 
-def test_nobody_is_blamed_where_a_setting_is_missing(found: Published) -> None:
+def test_no_client_is_blamed_if_a_setting_is_missing(found: Published) -> None:
     """The queue may be outside the rooms: one line says what to configure."""
     rows = found[FINDINGS]["rooms unknown, stuck"]
-    told = {(row["rule"], row["severity"], row["cause"], row["subject"]): row for row in rows}
-    unknown = told["STRATEGY_UNKNOWN", "INFO", "ROOMS_MISSING", "rooms unknown, stuck"]
-    stuck = told["CONSUMER_STALLED", "WARN", "OWNERS_UNKNOWN", "b:1"]
+    reported = {(row["rule"], row["severity"], row["cause"], row["subject"]): row for row in rows}
+    unknown = reported["STRATEGY_UNKNOWN", "INFO", "ROOMS_MISSING", "rooms unknown, stuck"]
+    stuck = reported["CONSUMER_STALLED", "WARN", "OWNERS_UNKNOWN", "b:1"]
     assert stuck["root_finding_id"] == unknown["finding_id"]
     assert "`rooms`" in unknown["advice"]
     assert "owner:" not in stuck["advice"]
@@ -169,18 +169,18 @@ def test_nobody_is_blamed_where_a_setting_is_missing(found: Published) -> None:
 
 
 @pytest.mark.parametrize("name", ["pop in time", "pop uncommitted", "rooms unknown", "broadcasts", "left behind"])
-def test_where_nothing_is_known_to_wait_nothing_is_found(found: Published, name: str) -> None:
+def test_if_no_message_is_known_to_wait_nothing_is_found(found: Published, name: str) -> None:
     assert not [row for row in found[FINDINGS][name] if row["severity"] != "INFO"]
 
 
 @pytest.mark.parametrize("name", CAPACITY)
-def test_what_can_be_said_of_capacity(found: Published, name: str) -> None:
+def test_the_bottleneck_is_known_as_far_as_the_owners_matter(found: Published, name: str) -> None:
     (status,) = found[GROUP_STATUS][name]
     assert (status["bottleneck"], status["advice"]) == CAPACITY[name]
     assert (status["member_count"], status["unassigned_queues"]) == (2 if name == "broadcasts" else None, None)
 
 
-def test_what_a_stuck_queue_adds_is_its_unknown_owners_and_not_nobodys(found: Published) -> None:
+def test_what_a_stuck_queue_adds_is_its_unknown_owners_and_not_unassigned_ones(found: Published) -> None:
     (status,) = found[GROUP_STATUS]["pop"]
     assert (status["backlog_start"], status["backlog_end"], status["unknown_queues"]) == (110, 690, 0)
     (growth,) = status["attribution"]
@@ -190,8 +190,8 @@ def test_what_a_stuck_queue_adds_is_its_unknown_owners_and_not_nobodys(found: Pu
 @pytest.mark.parametrize(
     ("name", "cause"),
     [
-        ("twins", "DUPLICATE_CLIENT_ID"),  # one of them has the queue
-        ("pop twins", "RESET"),  # the broker commits for all
+        ("duplicates", "DUPLICATE_CLIENT_ID"),  # one of them has the queue
+        ("pop duplicates", "RESET"),  # the broker commits for all
         ("rebalanced", "HAND_OVER"),  # 20 s after a member came
     ],
 )
@@ -200,6 +200,6 @@ def test_why_an_offset_went_back(found: Published, name: str, cause: str) -> Non
     assert (finding["cause"], finding["evidence"]["client_ids"]) == (cause, [])
 
 
-def test_who_owns_queues_cuts_an_interval_also_where_it_is_not_known_which(found: Published) -> None:
+def test_a_new_member_begins_an_interval_even_if_its_queues_are_unknown(found: Published) -> None:
     rows = found[REBALANCE_INTERVALS]["rebalanced"][:2]
     assert [(row["member_count"], row["interval_start"]) for row in rows] == [(2, naive(0)), (3, naive(280))]

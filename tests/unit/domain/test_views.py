@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from spark_jobs.domain.kernel.views import with_modes
 from spark_jobs.domain.model.message_queue import RouteEntry
+from tests.support.builders import broker_said
 from tests.support.histories import A, B, History, as_row, calm, intervals, listed, routed, rows
 from tests.support.oracle.snapshots import MembershipSnapshot, RouteSnapshot
 from tests.support.times import micros
@@ -73,6 +75,17 @@ def test_a_route_change_cuts_and_the_order_of_its_entries_does_not() -> None:
     )
     assert rows(history) == ["0-100 * DEFAULT c1", "100-300 * DEFAULT c1"]
     assert [len(interval.queues or ()) for interval in intervals(history)] == [8, 12]
+
+
+def test_a_list_without_a_message_model_has_that_of_the_one_before_or_else_of_the_first_with_one() -> None:
+    reported = [None, "BROADCASTING", None, "CLUSTERING", None]
+    spans = [broker_said(20 * place, 20 * place + 20, "", frozenset()) for place in range(len(reported))]
+    of_broker = [
+        span._replace(state=span.state._replace(message_model=model))
+        for span, model in zip(spans, reported, strict=True)
+    ]
+    models = [span.state.message_model for span in with_modes(of_broker)]
+    assert models == ["BROADCASTING"] * 3 + ["CLUSTERING"] * 2
 
 
 def test_a_disagreement_is_as_long_as_all_of_it_whatever_changes_meanwhile() -> None:

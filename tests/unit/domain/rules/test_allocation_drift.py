@@ -1,4 +1,4 @@
-"""ALLOCATION_DRIFT on the hour of `client_groups`, and on hand-made intervals."""
+"""ALLOCATION_DRIFT on the hour of `client_groups`, and on hand-written intervals."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SUBSCRIPTION = {"topic": "t", "expression_type": "TAG", "sub_string": "*", "sub_
 
 
 def _holding(second: int, queue_ids: Sequence[int], **reported: Any) -> dict[str, Any]:
-    """`c1`, if nobody else is named, holds these queues of `t`."""
+    """`c1`, if no other client is named, holds these queues of `t`."""
     return client(second, owned_queues=[held("t", queue_id, second, {}) for queue_id in queue_ids], **reported)
 
 
@@ -88,7 +88,7 @@ def test_nothing_drifts_from_a_strategy_that_is_only_assumed() -> None:
 
 
 def test_what_no_other_client_lists_is_not_held_twice_and_what_one_lists_is_not_missing() -> None:
-    """c1 and c9 hold each other's queue 0 and 1, and c1 a queue 2 that nobody should have."""
+    """c1 and c9 hold each other's queue 0 and 1, and c1 a queue 2 that belongs to no client."""
     shares = replayed("t", 0, 400, {"c1": [0], "c9": [1]}, 2)
     assert _hits({0: [1, 2]}, shares, other=[0]) == []
     assert _lines(_hits({0: [1, 2]}, shares, other=[0, 2])) == {(50, 400, "HOLDS_MORE", 2)}
@@ -113,7 +113,7 @@ def test_every_change_gives_time_and_one_of_the_route_more() -> None:
 
 
 def test_a_change_of_what_it_has_is_seen_at_once_and_ends_with_the_last_snapshot() -> None:
-    """From the last snapshot with a state to the first with another nobody knows."""
+    """The time between the last snapshot with a state and the first with another is unknown."""
     hits = _hits({0: [0], 200: [0, 1], 300: [1], 340: [0], 600: [1]}, replayed("t", 0, 660, {"c1": [0]}, 2), other=[1])
     assert _lines(hits) == {(200, 280, "HOLDS_MORE", 1), (300, 320, "HOLDS_MORE", 1), (300, 320, "HOLDS_LESS", 0)}
 

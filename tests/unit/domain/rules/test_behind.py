@@ -17,7 +17,7 @@ from tests.support.samples import progress
 from tests.support.times import micros
 
 LISTED = members("c1 c1 c2")
-#: Owners of queue 0 … 4: one, twins, two, nobody, one.
+#: Owners of queue 0 … 4: one, duplicates, two, none, one.
 OF = interval(-100, 3600, LISTED, allocation(LISTED, "0 0+1 0+2 - 0"))
 RULES = [
     (consumer_stopped.RULE, Verdict.STOP, "ERROR", "NO_COMMITS"),
@@ -39,7 +39,7 @@ def hits(rule: Rule, *spans: VerdictSpan) -> list[RuleHit]:
 def test_each_owner_of_a_queue_in_each_span(rule: Rule, verdict: Verdict, severity: str, cause: str) -> None:
     times = [(-60, 200), (201, 3600), (202, 900), (203, 900)]
     found = hits(rule, *(stuck(place, verdict, *time) for place, time in enumerate(times)), stuck(0, verdict, 500, 700))
-    # Twins are one client, and a queue that nobody owns stands still for another reason.
+    # Duplicates are one client, and a queue without owner stands still for another reason.
     assert [(hit.queue, hit.implicated, span(hit)) for hit in found] == [
         (FindingQueue("t", "b", 0, "BEHIND"), "c1", "-60-200"),
         (FindingQueue("t", "b", 1, "BEHIND"), "c1", "201-3600"),

@@ -51,7 +51,7 @@ def not_readable(route_spans: list[Span[tuple[RouteEntry, ...]]]) -> str:
 
 
 def test_when_a_broker_cannot_be_read() -> None:
-    """Neighboring spans of one cause are one, unless nobody knows what the route was in between."""
+    """Neighboring spans of one cause are one, unless the route in between is unknown."""
     for perms, expected in cells(_ROUTES):
         assert not_readable(spans(perms)) == expected, perms
     apart = [route(0, 10, b=2), route(11, 20, b=2)]
@@ -95,7 +95,7 @@ def test_queues_with_a_backlog_are_named_with_what_all_of_the_broker_hold() -> N
 
 
 def test_samples_count_from_one_gap_and_130_seconds_before_to_the_end() -> None:
-    """A host that loses its network answers nobody, and the name servers drop it 130 s later at most."""
+    """A host that loses its network does not answer, and the name servers drop it 130 s later at most."""
     for at, is_known in ((-91, False), (-90, True), (199, True), (200, False)):
         assert hits(step_with("6 - 6", {at: "- 10/7 - -"})) == [("100-200", "LEFT_ROUTE", 0, 3)] * is_known, at
 

@@ -1,4 +1,4 @@
-"""CLIENT_HUNG on the hour of `client_groups`, and on hand-made intervals."""
+"""CLIENT_HUNG on the hour of `client_groups`, and on hand-written intervals."""
 
 from __future__ import annotations
 

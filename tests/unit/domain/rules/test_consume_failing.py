@@ -166,7 +166,7 @@ def dead(second: int, *counts: int) -> dict[str, Any]:
 
 
 def test_what_is_given_up_is_counted_while_it_grows() -> None:
-    """5 letters were there before the hour; 2 more until 120, one until 300; a topic made anew counts from there."""
+    """5 are there before the hour; 2 more until 120, one until 300; a topic that is created again counts anew."""
     letters = [dead(-60, 5, 0), dead(60, 5, 0), dead(120, 6, 1), dead(240, 6, 1), dead(300, 7, 1), dead(360, 0, 0)]
     (finding,) = findings_of(healthy_group(TIMES, "c1") | {TOPIC_SNAPSHOTS: letters})
     assert (finding.cause, finding.severity, finding.subject) == ("GIVEN_UP", "WARN", "g")

@@ -1,4 +1,4 @@
-"""The inputs from which drifting clients have their queues, on hand-made intervals of AVG."""
+"""The inputs from which drifting clients have their queues, on hand-written intervals of AVG."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_what_stands_is_an_error_whatever_it_cost() -> None:
 
 
 def test_one_hit_for_the_id_and_one_per_harmed_queue() -> None:
-    """4 queues, AVG: 0 and 1 are the twins' (positions 0, 1), 2 is their further position's, 3 is c2's."""
+    """4 queues, AVG: 0 and 1 are the duplicates' (positions 0, 1), 2 is their other position's, 3 is c2's."""
     listed = members("c1 c1 c2")
     causes = dict.fromkeys((0, 1), "DUPLICATE_CLIENT_ID")
     owned = allocation(listed, "0+1 0+1 - 2", unassigned={2: ("DUPLICATE_CLIENT_ID", "c1")}, double_owned=causes)
@@ -141,8 +141,8 @@ def test_members_that_are_not_replayed_have_twins_too_and_what_that_does_to_queu
     assert of_id.conflicting_values == (ConflictingValue("owners of queues are unknown: UNKNOWN_STRATEGY", ("c1",)),)
 
 
-def twins_found(**more: Any) -> tuple[list[Finding], set[Reason | None]]:
-    """Of a group with a pair of twins for ten minutes: what is found of them, and why the queues are not replayed."""
+def duplicates_found(**more: Any) -> tuple[list[Finding], set[Reason | None]]:
+    """Of a group with a duplicate id for ten minutes: its findings, and why the queues are not replayed."""
     rows = healthy_group(range(0, 600, 20), "c1", "c1", "c2")
     rows[MEMBERSHIP_SNAPSHOTS] = [row | more for row in rows[MEMBERSHIP_SNAPSHOTS]]
     (step,) = evaluated(rows, HOUR)
@@ -151,7 +151,7 @@ def twins_found(**more: Any) -> tuple[list[Finding], set[Reason | None]]:
 
 
 def test_duplicates_of_a_broadcasting_group_are_findings() -> None:
-    (found,), reasons = twins_found(message_model="BROADCASTING")
+    (found,), reasons = duplicates_found(message_model="BROADCASTING")
     assert "BROADCASTING" in reasons
     assert (found.severity, found.subject, found.evidence.persistence) == ("ERROR", "c1", "PERSISTENT")
     assert found.evidence.conflicting_values == [

@@ -1,4 +1,4 @@
-"""GHOST_MEMBER on the hour of `client_groups`, and on hand-made intervals."""
+"""GHOST_MEMBER on the hour of `client_groups`, and on hand-written intervals."""
 
 from __future__ import annotations
 

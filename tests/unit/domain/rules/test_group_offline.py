@@ -1,4 +1,4 @@
-"""When nobody of a group is connected, and when that matters."""
+"""Groups without a connected consumer, and when that matters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.samples import offsets
 from tests.support.tables import cells, time_spans
 from tests.support.times import micros
 
-#: Seconds in which the hosts of a topic list nobody, one word per topic | in which a broker lists somebody | offline
+#: Seconds in which the hosts of a topic list no consumer, one word per topic | in which a broker lists one | offline
 _TIMES = """
     0..100                 |                | 0..100
     0..100                 | 100..200       | 0..100
@@ -33,19 +33,19 @@ _TIMES = """
                            | 0..100         |
 """
 NOTHING: Subscriptions = frozenset()
-NOBODY = allocation((), "- -")
+NO_OWNERS = allocation((), "- -")
 QUEUES = [("b", 0), ("b", 1)]
 
 
-@pytest.mark.parametrize(("nobody", "somebody", "offline"), cells(_TIMES))
-def test_when_nobody_is_connected(nobody: str, somebody: str, offline: str) -> None:
-    assert offline_times(time_spans(nobody), time_spans(somebody)) == time_spans(offline)
+@pytest.mark.parametrize(("unlisted", "listed", "offline"), cells(_TIMES))
+def test_a_group_is_offline_while_no_broker_lists_a_consumer(unlisted: str, listed: str, offline: str) -> None:
+    assert offline_times(time_spans(unlisted), time_spans(listed)) == time_spans(offline)
 
 
 def step_with(samples: Mapping[int, str], start: int = 100, end: int = 200) -> AuditedStep:
-    """Nobody is connected from `start` to `end`; per sample and queue `end offset/consumer offset`."""
+    """No consumer is connected from `start` to `end`; per sample and queue `end offset/consumer offset`."""
     read = offsets(QUEUES, {at: row.split() for at, row in samples.items()})
-    return with_samples(audited_step(interval(start, end, (), NOBODY)), {"t": read})
+    return with_samples(audited_step(interval(start, end, (), NO_OWNERS)), {"t": read})
 
 
 def measured(step: AuditedStep) -> tuple[str, float | None, float | None] | None:
@@ -75,7 +75,7 @@ def measured(step: AuditedStep) -> tuple[str, float | None, float | None] | None
         ({140: "?/9 -", 150: "12/9 -"}, (None, 3)),
         # Each queue counts from its first sample to its last.
         ({110: "- 20/20", 120: "10/10 22/20", 130: "14/10 -"}, (6, 6)),
-        # A topic that was made anew.
+        # A topic that was created again.
         ({110: "10/0 1/1", 120: "4/0 2/1"}, (1, 5)),
     ],
 )
@@ -97,7 +97,7 @@ COMES = {"t": offsets(QUEUES, {at: [f"{at}/0", "-"] for at in range(100, 200, 10
 
 def test_whoever_is_connected_to_any_broker_keeps_the_group_online() -> None:
     online = {"x": [broker_said(0, 150, "c1", NOTHING)], "y": [broker_said(150, 300, "", NOTHING)]}
-    step = with_samples(audited_step(interval(100, 200, (), NOBODY), memberships=online), COMES)
+    step = with_samples(audited_step(interval(100, 200, (), NO_OWNERS), memberships=online), COMES)
     assert measured(step) == ("150-200", 40, 190)
 
 
@@ -111,21 +111,21 @@ def test_a_group_with_members_and_one_that_is_not_replayed_are_not_offline() -> 
 @pytest.mark.parametrize(("seen_at", "is_found"), [(149, False), (150, True)])
 def test_a_restart_that_one_snapshot_shows_is_not_offline(seen_at: int, is_found: bool) -> None:
     """Seen since 100 s: for 49 s or 50 s, whenever the next snapshot shows somebody."""
-    nobody = audited_step(interval(100, 200, (), NOBODY, seen_at=seen_at))
-    assert bool(findings(with_samples(nobody, COMES), [RULE])) is is_found
+    without = audited_step(interval(100, 200, (), NO_OWNERS, seen_at=seen_at))
+    assert bool(findings(with_samples(without, COMES), [RULE])) is is_found
 
 
 def test_who_came_to_another_broker_ends_what_is_seen() -> None:
-    """The topic's own broker goes on to list nobody."""
+    """The topic's own broker goes on to list no consumer."""
     online = {"x": [broker_said(140, 300, "c1", NOTHING)]}
-    nobody = audited_step(interval(100, 200, (), NOBODY, seen_at=190), memberships=online)
-    (hit,) = RULE.hits(with_samples(nobody, COMES))
+    without = audited_step(interval(100, 200, (), NO_OWNERS, seen_at=190), memberships=online)
+    (hit,) = RULE.hits(with_samples(without, COMES))
     assert (span(hit), hit.seen_at) == ("100-140", micros(140))
 
 
 def test_messages_of_all_topics_of_the_group_count() -> None:
     of_t, of_u = (offsets([("b", 0)], {at: [f"{at * n}/0"] for at in (110, 120)}) for n in (1, 2))
-    step = with_samples(audited_step(interval(100, 200, (), NOBODY)), {"t": of_t, "u": of_u})
+    step = with_samples(audited_step(interval(100, 200, (), NO_OWNERS)), {"t": of_t, "u": of_u})
     assert measured(step) == ("100-200", 30, 360)
 
 
@@ -136,7 +136,7 @@ def test_the_same_ids_before_and_after_may_have_run_all_the_time(after: str, say
         broker_said(100, 200, "", NOTHING),
         broker_said(200, 300, after, NOTHING),
     ]
-    step = audited_step(interval(100, 200, (), NOBODY), memberships={"x": said})
+    step = audited_step(interval(100, 200, (), NO_OWNERS), memberships={"x": said})
     (hit,) = RULE.hits(with_samples(step, COMES))
     assert (hit.hint or "").startswith(says) if says else hit.hint is None
 
@@ -145,7 +145,7 @@ def test_the_same_ids_before_and_after_may_have_run_all_the_time(after: str, say
     ("asked", "at", "may_run"),
     [
         ({}, 0, True),
-        # A proxy that was asked lists nobody; a proxy that comes after the step says nothing of it.
+        # A proxy that was asked lists no consumer; a proxy that comes after the step says nothing of it.
         ({"proxy 192.0.2.1:8080": ""}, 0, False),
         ({}, 9000, False),
         # Who was connected to a broker before does not use a proxy.

@@ -78,7 +78,7 @@ def test_a_member_is_idle_for_as_long_as_it_is_in_all_topics() -> None:
             [("c2", 0, 60, 2, 1), ("c2", 80, 120, 2, 1)],
             id="not while it is no member",
         ),
-        # The second position of c1 has no queue in the replay of this made allocation, the first has.
+        # The second position of c1 has no queue in the replay of this synthetic allocation, the first has.
         pytest.param([_of("t", 0, 60, "c1 c1 c2-", "0")], [], id="duplicates are one, who does not subscribe is none"),
         pytest.param([_of("%RETRY%g", 0, 60, "c1 c2", "0")], [], id="retry topics"),
         pytest.param([_of("t", 0, 60, "c1 c2", "0", view="b")], [], id="views that disagree"),

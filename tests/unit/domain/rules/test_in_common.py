@@ -110,7 +110,7 @@ def test_one_message_does_not_hold_back_all_queues() -> None:
 
 @pytest.mark.parametrize(("since", "is_said"), [(60, True), (120, False)])
 def test_queues_of_a_broker_that_has_no_master_may_lack_their_locks(since: int, is_said: bool) -> None:
-    """From then on, while the queue stands from 50 s to 120 s; nobody reports whether it consumes in order."""
+    """From then on, while the queue stands from 50 s to 120 s; no client reports whether it consumes in order."""
     listed = members("c1 c2")
     step = audited_step(interval(0, 600, listed, allocation(listed, "0 1")))
     seen = [(START, frozenset[str]()), *((micros(at), frozenset({"b"})) for at in range(since, 300, 20))]

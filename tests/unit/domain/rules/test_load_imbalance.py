@@ -64,20 +64,20 @@ def test_one_hit_per_interval_with_uneven_shares() -> None:
     assert hit == rule_hit(0, 60, "HASH_RING", topic="t", severity="INFO", weight=3, **shares)
 
 
-def test_by_connections_a_twin_is_two() -> None:
+def test_a_duplicate_counts_as_two_connections() -> None:
     (found,) = RULE.hits(audited_step(_shared("t", "c1 c1 c2", 2, 2, 0, strategy="CONFIG")))
     assert found.conflicting_values == (ConflictingValue("2 queues", ("c1",)), ConflictingValue("0 queues", ("c2",)))
 
 
-def test_what_twins_own_is_no_warning() -> None:
-    """Over both topics the twins have 16 queues and c2 2; without the twin c1 has 8, which is a warning."""
-    twins = [_shared(topic, "c1 c1 c2", 4, 4, 1) for topic in ("t", "u")]
+def test_what_duplicates_own_is_no_warning() -> None:
+    """Over both topics the duplicates have 16 queues and c2 2; without the second one c1 has 8, which is a warning."""
+    duplicates = [_shared(topic, "c1 c1 c2", 4, 4, 1) for topic in ("t", "u")]
     alone = [_shared(topic, "c1 c2", 4, 1) for topic in ("t", "u")]
     severities = {
         name: {hit.severity for hit in RULE.hits(audited_step(*of_topics)) if hit.cause == "REMAINDERS"}
-        for name, of_topics in (("twins", twins), ("alone", alone))
+        for name, of_topics in (("duplicates", duplicates), ("alone", alone))
     }
-    assert severities == {"twins": {"INFO"}, "alone": {"WARN"}}
+    assert severities == {"duplicates": {"INFO"}, "alone": {"WARN"}}
 
 
 def test_no_hit_where_another_rule_speaks_or_nobody_can_say() -> None:
@@ -145,8 +145,8 @@ def test_the_member_with_most_queues_that_cannot_keep_up_is_named(
 
 #: What each connection has of topics t, u and v.
 TWO_ONE = ("c1 c2", 2, 1)
-#: Of each topic, the twins together own twice as much as the other, as twins do.
-TWINS = ("c1 c1 c2", 2, 2, 2)
+#: Of each topic, the duplicates together own twice as much as the other, as they do.
+DUPLICATES = ("c1 c1 c2", 2, 2, 2)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ TWINS = ("c1 c1 c2", 2, 2, 2)
         pytest.param([_shared("t", "c1 c2", 2, 2), _shared("u", "c1 c2", 2, 2)], [], id="without remainders"),
         pytest.param([_shared("t", "c1", 2), _shared("u", "c1", 2)], [], id="one member has all"),
         pytest.param(
-            [_shared("t", *TWINS, time="0-20"), _shared("u", *TWINS, time="20-40")],
+            [_shared("t", *DUPLICATES, time="0-20"), _shared("u", *DUPLICATES, time="20-40")],
             [],
             id="one topic after the other has none to add up",
         ),

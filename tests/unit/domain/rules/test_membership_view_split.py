@@ -56,7 +56,7 @@ def _spans(step: AuditedStep) -> list[tuple[int, int, int | None]]:
 
 
 def test_one_hit_per_moment_at_which_views_begin() -> None:
-    """A twin is named once; the hit lasts as long as the last of its views."""
+    """A duplicate is named once; the hit lasts as long as the last of its views."""
     step = _step("* 0-100 c1 c2", "b2 100-180 c1 c1", "b 100-140 c2 c1", "b 140-180 c3", "b/u 100-140 c1")
     split: dict[str, Any] = {"cause": "BROKERS_DISAGREE", "severity": "ERROR", "minimum_seen_seconds": 50}
     assert list(RULE.hits(step)) == [

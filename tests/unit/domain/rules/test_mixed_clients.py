@@ -81,7 +81,7 @@ def test_different_rules_are_an_error_where_they_divide_these_queues_differently
     assert [hit.severity for hit in RULE.hits(audited_step(interval(0, 60, listed, owned)))] == [severity]
 
 
-def test_parties_are_languages_with_versions_without_what_is_unknown() -> None:
+def test_conflicting_values_are_languages_with_versions_without_what_is_unknown() -> None:
     texts = (f"{software} CONSISTENT_HASH" for software in ("JAVA 493", "GO -", "- -", "- 400", "JAVA 493"))
     listed = [_member(number, text) for number, text in enumerate(texts, start=1)]
     step = audited_step(interval(0, 60, listed, allocation(listed, "0"), topic="%RETRY%g", view="b"))
@@ -97,8 +97,10 @@ def test_what_is_not_replayed_says_nothing() -> None:
 
 
 def test_members_of_different_message_models_whether_replayed_or_not() -> None:
-    told = (("c1", "CLUSTERING"), ("c2", "BROADCASTING"), ("c3", "CLUSTERING"))
-    conflicting = replace(interval(0, 60, None, None), model_conflicts=(Disagreement(micros(10), micros(40), told),))
+    reported = (("c1", "CLUSTERING"), ("c2", "BROADCASTING"), ("c3", "CLUSTERING"))
+    conflicting = replace(
+        interval(0, 60, None, None), model_conflicts=(Disagreement(micros(10), micros(40), reported),)
+    )
     (hit,) = RULE.hits(audited_step(conflicting))
     values = ConflictingValue("BROADCASTING", ("c2",)), ConflictingValue("CLUSTERING", ("c1", "c3"))
     about: dict[str, Any] = {"view": "*", "severity": "ERROR", "weight": 1, "conflicting_values": values}
@@ -112,8 +114,8 @@ def test_a_broker_that_says_now_one_message_model_and_now_the_other() -> None:
 
     def conflicts(*spans: Span[Membership]) -> list[tuple[int, int]]:
         got = RULE.hits(audited_step(interval(0, 60, None, None), memberships={"b": spans}))
-        parties = (ConflictingValue("BROADCASTING", None), ConflictingValue("CLUSTERING", None))
-        return [(second_of(hit.start), second_of(hit.end)) for hit in got if hit.conflicting_values == parties]
+        values = (ConflictingValue("BROADCASTING", None), ConflictingValue("CLUSTERING", None))
+        return [(second_of(hit.start), second_of(hit.end)) for hit in got if hit.conflicting_values == values]
 
     assert conflicts(listed(0, "CLUSTERING"), listed(20, "BROADCASTING"), listed(40, "CLUSTERING")) == [(20, 40)]
     assert conflicts(listed(0, "CLUSTERING"), listed(20, "BROADCASTING")) == []

@@ -10,7 +10,7 @@ from tests.support.findings import rule_hit
 
 
 def _mixed() -> tuple[Member, ...]:
-    """Two run AVG_BY_CIRCLE, the first and the third; one with a twin runs AVG."""
+    """Two run AVG_BY_CIRCLE, the first and the third; one with a duplicate runs AVG."""
     listed = members("c2 c3 c3 c1", "AVG_BY_CIRCLE")
     return (listed[0], listed[1]._replace(strategy="AVG"), listed[2]._replace(strategy="AVG"), listed[3])
 
@@ -25,10 +25,10 @@ def test_one_hit_per_interval_of_any_view_and_topic() -> None:
 
 def test_no_hit_if_all_run_one_or_nothing_was_replayed() -> None:
     alike = members("c1 c2", "MACHINE_ROOM_NEARBY-AVG")
-    nobody = members("")
+    none = members("")
     step = audited_step(
         interval(0, 60, alike, allocation(alike, "0 1")),
-        interval(60, 80, nobody, allocation(nobody, "-")),
+        interval(60, 80, none, allocation(none, "-")),
         interval(80, 90, _mixed(), None),
     )
     assert list(RULE.hits(step)) == []

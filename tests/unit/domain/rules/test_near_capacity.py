@@ -204,7 +204,7 @@ def test_the_worst_minute_of_the_step_counts() -> None:
         (["0-3600 A 460800 A 0 A 0"], ["HOT_QUEUE 0-3600"]),
         (["0-3600 A 460700 A 0 A 0"], []),
         (["0-3600 A 460800 A 460700 A 460700"], ["HOT_QUEUE 0-3600"]),
-        # All of them together: that is the pulls' limit, which its minutes tell.
+        # All of them together: that is the pulls' limit, which its minutes show.
         (["0-3600 A 460800 A 460800 A 460800"], []),
         (["0-300 A 38400 A 0 A 0"], ["HOT_QUEUE 0-300"]),
         (["0-299 A 38400 A 0 A 0"], []),

@@ -17,8 +17,8 @@ from tests.support.samples import offsets, oldest, progress
 from tests.support.tables import cells
 from tests.support.times import micros
 
-#: Owned by twins, the broker was switched, oldest offset (`-`: unknown; the queue's goes back to 500), seconds from a
-#: rebalance | cause: the first that applies
+#: Owned by duplicates, the broker was switched, oldest offset (`-`: unknown; the queue's goes back to 500), seconds
+#: from a rebalance | cause: the first that applies
 _CAUSES = """
     yes no  -   200 | DUPLICATE_CLIENT_ID
     yes no  -   0   | DUPLICATE_CLIENT_ID
@@ -52,7 +52,7 @@ _OLDEST = """
     435 ?   436 | no
     900 ?   ?   | yes
 """
-#: interval | rewound at | how often, together, at most | twins | finding
+#: interval | rewound at | how often, together, at most | duplicates | finding
 _REWINDS = """
     0-3600   | 20   | 1 65 65 | no  | 20-40 RESET
     0-3600   | 3590 | 1 65 65 | no  | 3590-3600 RESET
@@ -71,10 +71,10 @@ LISTED = members("c1 c1 c2")
 BACK_AT_300 = {"rewinds": 1, "rewound": 65, "rewound_max": 65, "rewound_at": 300}
 
 
-def step_with(start: int, end: int, owners: str, twins: bool, /, **measured: int | None) -> AuditedStep:
-    """One queue, whose offset is 500 at each sample of a cadence: how far it went back is measured already."""
+def step_with(start: int, end: int, owners: str, duplicates: bool, /, **measured: int | None) -> AuditedStep:
+    """One queue, whose offset is 500 at each sample; how far it went back is measured already."""
     read = {second: [(1000, 500, 500, 1)] for second in (0, *range(10, 3600, 10), 141, 459)}
-    owned = allocation(LISTED, owners, double_owned={0: "DUPLICATE_CLIENT_ID" if twins else "MIXED_STRATEGIES"})
+    owned = allocation(LISTED, owners, double_owned={0: "DUPLICATE_CLIENT_ID" if duplicates else "MIXED_STRATEGIES"})
     of = interval(-210, 4000, LISTED, owned)
     columns: dict[str, Any] = {name: [value] for name, value in measured.items()}
     step = replace(audited_step(of), progress=[progress(of, start, end, **columns)])
@@ -101,8 +101,8 @@ def _number(text: str) -> int | None:
 
 def test_why_an_offset_went_back() -> None:
     for case, cause in cells(_CAUSES):
-        twins, switched, least, since = case.split()
-        step = step_with(300 - int(since), 3600, "0+1", twins == "yes", **BACK_AT_300)
+        duplicates, switched, least, since = case.split()
+        step = step_with(300 - int(since), 3600, "0+1", duplicates == "yes", **BACK_AT_300)
         topics = {"t": oldest([("b", 0)], {200: [(_number(least), 1000)]})}
         switches = [Switch("b", micros(280), micros(300), "h:1", "h:2")] if switched == "yes" else []
         step = replace(step, history=replace(step.history, topics=topics), switches={"t": switches})
@@ -110,28 +110,28 @@ def test_why_an_offset_went_back() -> None:
 
 
 def test_when_and_for_how_long_an_offset_is_rewound() -> None:
-    for time, moment, counts, twins, finding in cells(_REWINDS):
+    for time, moment, counts, duplicates, finding in cells(_REWINDS):
         rewinds, rewound, greatest = map(_number, counts.split())
         start, end = map(int, time.split("-"))
         back = {"rewinds": rewinds, "rewound": rewound, "rewound_max": greatest, "rewound_at": _number(moment)}
-        hits = list(RULE.hits(step_with(start, end, "0+1", twins == "yes", **back)))
+        hits = list(RULE.hits(step_with(start, end, "0+1", duplicates == "yes", **back)))
         assert [f"{span(hit)} {hit.cause}" for hit in hits] == ([finding] if finding else []), (time, moment)
         # At once, and the queue that went back furthest speaks for all.
         assert {(hit.minimum_seconds, hit.weight, hit.implicated) for hit in hits} <= {(0, 65, "c1")}
 
 
 def test_a_switch_of_the_broker_is_the_cause_where_the_snapshots_leave_time_for_it() -> None:
-    for told, is_cause in cells(_SWITCHES):
-        broker, before, at = told.split()
+    for case, is_cause in cells(_SWITCHES):
+        broker, before, at = case.split()
         switch = Switch(broker, micros(float(before)), micros(float(at)), "h:1", "h:2")
         (hit,) = RULE.hits(reset_at_300(switches=[switch]))
-        assert hit.cause == {"yes": "BROKER_SWITCHED", "no": "RESET"}[is_cause], told
+        assert hit.cause == {"yes": "BROKER_SWITCHED", "no": "RESET"}[is_cause], case
 
 
 def test_it_says_who_served_the_broker_before_and_after() -> None:
     """The nearest switch counts."""
-    told = [Switch("b", micros(250), micros(260), "h:1", None), Switch("b", micros(280), micros(300), None, "h:1")]
-    (hit,) = RULE.hits(reset_at_300(switches=told))
+    switches = [Switch("b", micros(250), micros(260), "h:1", None), Switch("b", micros(280), micros(300), None, "h:1")]
+    (hit,) = RULE.hits(reset_at_300(switches=switches))
     assert hit.hint == (
         "b was not in the route until 2026-03-01T10:04:40Z, and was asked at h:1 from 2026-03-01T10:05Z on. "
         "1 queue went back by 65 messages together. After a minute they have not recovered: the group really consumes "
@@ -157,10 +157,10 @@ def test_a_switch_after_which_clients_begin_at_the_oldest_message(least: int, is
 
 
 def test_an_offset_that_fell_to_the_oldest_message() -> None:
-    for told, is_cause in cells(_OLDEST):
-        least = zip((200, 300, 301), told.split(), strict=True)
+    for case, is_cause in cells(_OLDEST):
+        least = zip((200, 300, 301), case.split(), strict=True)
         (hit,) = RULE.hits(reset_at_300({at: f"{offset}/1000" for at, offset in least}))
-        assert hit.cause == {"yes": "TO_MINIMUM", "no": "RESET"}[is_cause], told
+        assert hit.cause == {"yes": "TO_MINIMUM", "no": "RESET"}[is_cause], case
     rewound = {"rewinds": 1, "rewound": 65, "rewound_max": 65, "rewound_in_all": 65}
     assert hit.measures == {**rewound, "consumer_offset": 500, "min_offset": 900}
 

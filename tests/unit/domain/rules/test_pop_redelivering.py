@@ -31,8 +31,8 @@ def coming_again(per_sample: int, times: Sequence[int]) -> OffsetSamples:
 
 
 def hits(popped: OffsetSamples | None, retry: OffsetSamples, topic: str = RETRY) -> list[RuleHit]:
-    told = {topic: retry} | ({} if popped is None else {"t": popped})
-    return list(RULE.hits(replace(audited_step(), history=GroupHistory("c", "g", offsets=told))))
+    samples = {topic: retry} | ({} if popped is None else {"t": popped})
+    return list(RULE.hits(replace(audited_step(), history=GroupHistory("c", "g", offsets=samples))))
 
 
 def test_a_group_that_gets_a_fifth_again() -> None:

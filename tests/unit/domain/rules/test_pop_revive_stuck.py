@@ -38,7 +38,7 @@ def every_20(said: list[QueueSample]) -> dict[float, list[QueueSample | None]]:
 
 
 def test_a_queue_that_stands_while_the_other_goes_on_is_named_alone() -> None:
-    """3 entries a sample until 400 s, 20 samples later: 60 entries beyond the one of which the group was told."""
+    """3 entries a sample until 400 s, 20 samples later: 60 entries beyond the one that the group received."""
     standing = growing(3, until=20)
     other = [(101 + 3 * number, 100 + 3 * number, None, STORED) for number in range(30)]
     (hit,) = hits({20 * number: [*both] for number, both in enumerate(zip(standing, other, strict=True))})
@@ -69,7 +69,7 @@ def test_who_never_committed_is_unknown() -> None:
     assert hits(every_20([(101 + 3 * number, 0, None, 0) for number in range(30)])) == []
 
 
-def test_no_stand_reaches_over_a_gap_or_a_topic_made_anew() -> None:
+def test_no_stand_reaches_over_a_gap_or_a_topic_that_is_created_again() -> None:
     """A gap is longer than 60 s."""
     said = every_20(growing(3, until=29))
     assert [span(hit) for hit in hits({at: sample for at, sample in said.items() if at not in (280, 300)})] == ["0-580"]

@@ -158,7 +158,7 @@ def test_a_broker_that_got_nothing_does_not_make_the_others_hot() -> None:
         ((150, 100, 0, 1), Z, []),
         ((150, 100, 0, None), Z, []),  # what is not known may be anything
         ((110, 89, 0, 0), Z, []),  # too few to say
-        ((150, 100, 0, 0), ("z", 4, 2, 2), []),  # nobody may write there
+        ((150, 100, 0, 0), ("z", 4, 2, 2), []),  # no producer may write there
         ((150, 100, 0, 0), ("z", 6, 2, 0), []),
         ((150, 100, 0, 0), ("z", 6, 2, 1), [("z", 0)]),
         ((150, 100, 0, 0), ("z", 6, 2, 3), []),  # of the third queue nothing is known

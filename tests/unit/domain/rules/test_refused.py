@@ -1,4 +1,4 @@
-"""A topic that a broker refuses to a member: what is said, of which queues, and since when."""
+"""A topic that a broker refuses to a member: what is reported, of which queues, and since when."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _READ = oldest([("b", 0), ("b", 1)], {second: [f"0/{second}", "0/9"] for second 
 
 
 def _refusals(subscribed: Callable[[int], Collection[str]], consume_type: str | None = None) -> list[Finding]:
-    made = history(
+    recorded = history(
         COURSE, by_rule(COURSE, lambda _, __, queues: queues), subscribed=subscribed, consume_type=consume_type
     )
     read = replace(_READ, times=_READ.times - _READ.times[0] + START)
-    return [each for each in step_of(replace(made, topics={"t": read})).findings if each.cause == "REFUSED"]
+    return [each for each in step_of(replace(recorded, topics={"t": read})).findings if each.cause == "REFUSED"]
 
 
 def test_the_owner_gets_nothing_of_what_the_brokers_subscription_lacks() -> None:

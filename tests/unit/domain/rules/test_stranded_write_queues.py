@@ -1,4 +1,4 @@
-"""Queues that nobody may read."""
+"""Queues that no consumer may read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_queues_beyond_the_read_queues_and_no_others() -> None:
     ]
 
 
-def test_nobody_reads_them_though_every_readable_queue_has_an_owner() -> None:
+def test_no_consumer_reads_them_though_every_readable_queue_has_an_owner() -> None:
     listed = members("c1")
     alone = allocation(listed, "0", unreadable=["BEYOND_READ_QUEUES"])
     (found,) = RULE.hits(audited_step(interval(0, 60, listed, alone)))

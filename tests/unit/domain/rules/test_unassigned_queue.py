@@ -1,4 +1,4 @@
-"""Queues that nobody consumes, for certain or by turns."""
+"""Queues that no consumer owns, for certain or by turns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.times import micros, second_of
 
 
 def test_each_queue_without_owner_with_its_cause_and_whose_share_it_is() -> None:
-    """Of queues beyond the read queues another rule tells; a retry topic counts."""
+    """Another rule reports queues beyond the read queues; a retry topic counts."""
     listed = members("c1 c1 c2")
     unassigned = {1: ("DUPLICATE_CLIENT_ID", "c1"), 2: ("ROOM_FILTER", None)}
     unreadable = ["BEYOND_READ_QUEUES", "BROKER_NOT_READABLE"]
@@ -64,8 +64,8 @@ def _asked(step: AuditedStep, *seconds: int) -> AuditedStep:
     return replace(step, history=GroupHistory("c", "g", memberships={"b1": asked, "b2": asked}))
 
 
-def test_by_turns_nobody_takes_what_no_member_has_by_all_lists() -> None:
-    """By the list of b2, c2 has all three queues; by that of b1, c1 has the first and nobody the last."""
+def test_by_turns_no_consumer_takes_what_no_member_has_by_all_lists() -> None:
+    """By the list of b2, c2 has all three queues; by that of b1, c1 has the first and no client the last."""
     first, second = members("c1 c2"), members("c2")
     of_b1 = allocation(first, "0 1 -", unassigned={2: ("CONFIG_HOLE", None)})
     of_b2 = allocation(second, "0 0 0")

@@ -171,7 +171,7 @@ def test_one_broker_that_is_silent_is_named() -> None:
     assert missing_in(step(range(120, 300), other)) == silence("120-300")
     # It is silent to the end, and the recording goes on.
     assert missing_in(step(range(120, 3600), always)) == silence("120-3600")
-    # Where nobody is heard the topic is named, not each of its brokers.
+    # If no broker answers, the topic is named, not each of its brokers.
     assert missing_in(step(range(0), always, ends=1000)) == [("1020-3600", "INFO", ["offset_snapshots: t"])]
 
 
