@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.history import OffsetSamples, Subscriptions
+from spark_jobs.domain.model.history import GroupHistory, OffsetSamples, Subscriptions
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.rules.snapshot_gaps import gaps, gaps_behind, gaps_where_named
@@ -15,7 +16,7 @@ from spark_jobs.domain.rules.unobserved import RULE
 from tests.support.builders import audited_step, broker_said, interval, route, span, with_samples
 from tests.support.kernel import series_of
 from tests.support.samples import offsets
-from tests.support.tables import cells, time_spans
+from tests.support.tables import cells, described, time_spans
 from tests.support.times import micros
 
 #: Seconds in which the state is known | seconds in which it is not, up to the end of the step.
@@ -110,16 +111,17 @@ def read(*times: float) -> OffsetSamples:
     return offsets([("b", 0)], {at: [(1, 1, 1, 5)] for at in times})
 
 
-def test_members_are_unobserved_only_if_no_broker_answered() -> None:
-    answers = {"x": [broker_said(0, 1000, "c1", NOTHING)], "y": [broker_said(900, 3600, "", NOTHING)]}
-    assert missing_in(audited_step(memberships=answers)) == []
-    answers["y"] = [broker_said(1100, 3600, "", NOTHING)]
-    assert missing_in(audited_step(memberships=answers)) == [("1000-1100", "WARN", ["membership_snapshots"])]
-
-
-def test_what_is_missing_to_the_end_of_the_step_may_have_ended() -> None:
-    answers = {"x": [broker_said(0, 1000, "c1", NOTHING)]}
-    assert missing_in(audited_step(memberships=answers)) == [("1000-3600", "INFO", ["membership_snapshots"])]
+@pytest.mark.parametrize(
+    ("lists_of_y", "expected"), [("900..3600", []), ("1100..3600", ["1000-1100 WARN"]), ("", ["1000-3600 INFO"])]
+)
+def test_members_are_unobserved_only_if_no_broker_answered(lists_of_y: str, expected: list[str]) -> None:
+    """`x` lists members until 1000 s. What is missing to the end of the step may have ended."""
+    lists = {
+        name: [broker_said(*time, "", NOTHING) for time in time_spans(text)]
+        for name, text in (("x", "0..1000"), ("y", lists_of_y))
+    }
+    found = missing_in(audited_step(memberships=lists))
+    assert found == [(*line.split(), ["membership_snapshots"]) for line in expected]
 
 
 def test_routes_and_offsets_are_those_of_the_ordinary_topics_of_the_group() -> None:
@@ -187,67 +189,63 @@ def test_queues_that_only_snapshots_outside_the_window_show_are_not_known_to_the
     assert [(span(hit), hit.queue and hit.queue[1:3]) for hit in hits] == [("120-300", ("b", 0))]
 
 
-def called(step: AuditedStep, **seconds: list[int]) -> AuditedStep:
-    """The step, with calls for the group's members at these seconds that brokers, by name, did not answer."""
-    errors = {
-        broker: series_of([(micros(second), f"TIMED_OUT by {broker}") for second in times])
-        for broker, times in seconds.items()
-    }
-    return replace(step, history=replace(step.history, unanswered=errors))
-
-
-def answered(step: AuditedStep, *seconds: int) -> AuditedStep:
-    """The step, with snapshots of its members at these seconds."""
-    snapshots = series_of([(micros(second), broker_said(0, 1, "", NOTHING).state) for second in seconds])
-    return replace(step, history=replace(step.history, memberships={"x": snapshots}))
-
-
-def silences(step: AuditedStep) -> list[tuple[str, str | None, str | None]]:
-    """Span, severity, cause."""
-    return [(span(hit), hit.severity, hit.cause) for hit in RULE.hits(step)]
-
-
-def test_a_group_whose_members_no_broker_ever_returned_is_unobserved_from_the_first_call_on() -> None:
-    step = called(audited_step(), a=[*range(1200, 1300, 20)], b=[1240])
-    assert silences(step) == [("1200-3600", "ERROR", "NOT_ANSWERED")]
-    (hit,) = RULE.hits(step)
-    assert [party.name for party in hit.conflicting_values or ()] == ["membership_snapshots"]
-    assert hit.hint == (
-        "a did not answer the request for the group's connections from 2026-03-01T10:20Z on (TIMED_OUT by a). "
-        "b did not answer the request for the group's connections from 2026-03-01T10:20:40Z on (TIMED_OUT by b)."
+def called(lists: str, snapshots: str, calls: str) -> AuditedStep:
+    """`lists`: when the list of broker `x` is known, and `snapshots` of it; `calls`, as `x@960`: those for the group's
+    members that a broker did not answer.
+    """
+    listed = [broker_said(start, end, "c1", NOTHING) for start, end in time_spans(lists)]
+    times: dict[str, list[int]] = {}
+    for broker, _, second in (call.partition("@") for call in calls.split()):
+        times.setdefault(broker, []).append(int(second))
+    history = GroupHistory(
+        "c",
+        "g",
+        unanswered={name: series_of([(micros(at), f"TIMED_OUT by {name}") for at in of]) for name, of in times.items()},
+        memberships={
+            "x": series_of([(micros(int(at)), broker_said(0, 1, "", NOTHING).state) for at in snapshots.split()])
+        },
     )
-    (hit,) = RULE.hits(called(audited_step(), **{f"b{number}": [60] for number in range(5)}))
-    assert (hit.hint or "").endswith("(TIMED_OUT by b2). Nor did 2 other brokers.")
+    return replace(audited_step(memberships={"x": listed}), history=history)
 
 
-def test_one_late_answer_is_no_gap() -> None:
-    """A snapshot holds 60 s."""
-    answers = {"x": [broker_said(1260, 3600, "c1", NOTHING)]}
-    assert silences(called(audited_step(memberships=answers), x=[1200, 1220])) == []
-    step = called(audited_step(memberships=answers), x=[1180, 1220])
-    assert silences(step) == [("1180-1260", "ERROR", "NOT_ANSWERED")]
-    assert silences(answered(step, 1260)) == [("1180-1260", "WARN", "NOT_ANSWERED")]
+@pytest.mark.parametrize(
+    ("lists", "snapshots", "calls", "expected"),
+    described("""
+        no broker ever lists members   |                    |            | a@1200 a@1220 b@1240 | 1200-3600 ERROR NOT_ANSWERED
+        one late answer is no gap      | 1260..3600         |            | x@1200 x@1220        |
+        two late answers are one       | 1260..3600         |            | x@1180 x@1220        | 1180-1260 ERROR NOT_ANSWERED
+        … before the first snapshot    | 1260..3600         | 1260       | x@1180 x@1220        | 1180-1260 WARN NOT_ANSWERED
+        a gap without calls            | 0..1000 2000..3600 | 0 940 2000 | y@200 y@400          | 1000-2000 WARN NO_SNAPSHOTS
+        a gap with calls               | 0..1000 2000..3600 | 0 940 2000 | y@200 x@960 x@1980   | 1000-2000 WARN NOT_ANSWERED
+        the recording may have ended   | 0..1000            | 0 940      | x@960 x@1200         | 1000-3600 INFO NOT_ANSWERED
+        … or goes on without answers   | 0..1000            | 0 940      | x@960 x@3580         | 1000-3600 WARN NOT_ANSWERED
+        calls outside the window       |                    |            | a@-421 a@3600        |
+        a call as the window begins    |                    |            | a@-420               | -360-3600 INFO NOT_ANSWERED
+        … and one in the step          |                    |            | a@-420 a@0           | -360-3600 ERROR NOT_ANSWERED
+    """),  # noqa: E501 - a table
+)
+def test_members_are_unobserved_while_no_broker_answers(lists: str, snapshots: str, calls: str, expected: str) -> None:
+    """A snapshot holds 60 s. The window begins 420 s before the step; what is published begins 60 s later."""
+    hits = RULE.hits(called(lists, snapshots, calls))
+    assert ", ".join(f"{span(hit)} {hit.severity} {hit.cause}" for hit in hits) == expected
+    assert {party.name for hit in hits for party in hit.conflicting_values or ()} <= {"membership_snapshots"}
 
 
-def test_calls_while_members_are_known_are_no_gap_and_give_a_later_gap_its_cause() -> None:
-    answers = {"x": [broker_said(0, 1000, "c1", NOTHING), broker_said(2000, 3600, "c1", NOTHING)]}
-    step = answered(audited_step(memberships=answers), 0, 940, 2000)
-    assert silences(called(step, y=[200, 400])) == [("1000-2000", "WARN", "NO_SNAPSHOTS")]
-    called_at_last = called(step, y=[200], x=[960, 1980])
-    assert silences(called_at_last) == [("1000-2000", "WARN", "NOT_ANSWERED")]
-    (hit,) = RULE.hits(called_at_last)
-    hint = "x did not answer the request for the group's connections from 2026-03-01T10:16Z"
-    assert (hit.hint or "").startswith(hint)
-
-
-def test_calls_that_are_not_answered_to_the_end_show_that_the_recording_has_not_ended() -> None:
-    step = answered(audited_step(memberships={"x": [broker_said(0, 1000, "c1", NOTHING)]}), 0, 940)
-    assert silences(called(step, x=[960, 1200])) == [("1000-3600", "INFO", "NOT_ANSWERED")]
-    assert silences(called(step, x=[960, 3580])) == [("1000-3600", "WARN", "NOT_ANSWERED")]
-
-
-def test_calls_outside_the_window_are_not_known_to_the_step() -> None:
-    """It begins 420 s before the step; what is published begins 60 s later."""
-    assert silences(called(audited_step(), a=[-421, 3600])) == []
-    assert silences(called(audited_step(), a=[-420])) == [("-360-3600", "INFO", "NOT_ANSWERED")]
-    assert silences(called(audited_step(), a=[-420, 0])) == [("-360-3600", "ERROR", "NOT_ANSWERED")]
+@pytest.mark.parametrize(
+    ("step", "hint"),
+    [
+        (
+            called("", "", "a@1200 a@1220 b@1240"),
+            "a did not answer the request for the group's connections from 2026-03-01T10:20Z on (TIMED_OUT by a). "
+            "b did not answer the request for the group's connections from 2026-03-01T10:20:40Z on (TIMED_OUT by b).",
+        ),
+        (called("", "", "b0@60 b1@60 b2@60 b3@60 b4@60"), "(TIMED_OUT by b2). Nor did 2 other brokers."),
+        (
+            called("0..1000 2000..3600", "0 940 2000", "y@200 x@960 x@1980"),
+            "x did not answer the request for the group's connections from 2026-03-01T10:16Z on (TIMED_OUT by x).",
+        ),
+    ],
+)
+def test_brokers_that_do_not_answer_are_named_with_the_error(step: AuditedStep, hint: str) -> None:
+    (hit,) = RULE.hits(step)
+    assert (hit.hint or "").endswith(hint)
