@@ -1,9 +1,9 @@
-"""Answers about made groups, by hand: in each pair one group has it, and the other one only looks like it."""
+"""Answers about synthetic groups, by hand: in each pair one group has it, and the other one only looks like it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -12,9 +12,8 @@ from schemas import ALLOCATIONS, FINDINGS, QUEUE_PROGRESS, REBALANCE_INTERVALS
 from spark_jobs.domain.evaluate import EvaluatedStep, evaluate
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding
-from spark_jobs.domain.model.history import ClientState, OwnedQueue
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.domain.model.window import SECOND, from_micros
+from spark_jobs.domain.model.window import HOUR, SECOND, from_micros
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.pipeline.publish.rows import tables
@@ -22,29 +21,23 @@ from spark_jobs.show.explain import explain
 from spark_jobs.show.text.explanation import GroupStep
 from spark_jobs.show.text.explanation_text import lines
 from tests.support.kernel import SETTINGS
-from tests.support.made_groups.confusion import HOUR
-from tests.support.made_groups.lives import ALWAYS, Life, Standing, Time, routes_of
-from tests.support.made_groups.recorder import recorded
-from tests.support.made_groups.samples import START, micros
+from tests.support.synthetic_groups.lives import ALWAYS, EVER, Life, Standing, Time, routes_of
+from tests.support.synthetic_groups.planted import BOTH, FIRST, ON_8, THIRD, listing, reporting, without_7
+from tests.support.synthetic_groups.planted import SECOND as SECOND_ONE
+from tests.support.synthetic_groups.recorder import recorded
+from tests.support.synthetic_groups.samples import START, micros
 
-#: By AVG the first of them has queues 0 to 3 of 8, the second 4 to 7.
-FIRST, SECOND_ONE = IDS = ("10.31.0.1@7#1", "10.31.0.2@7#2")
-EIGHT = [(ALWAYS, {"broker-a": 8})]
+EIGHT = {"topic": [(ALWAYS, ON_8)]}
 FAULT = Time(600, 1200)
-_JAVA = "org.apache.rocketmq.client.consumer.rebalance."
-Says = Callable[[ClientState], ClientState]
 #: One round until a snapshot shows it, and one until the next source does.
 TOLERANCE = 2 * SETTINGS.cadence // SECOND
+three_times = pytest.mark.parametrize("seed", range(3))
 
 
 def evaluated(life: Life, seed: int) -> EvaluatedStep:
     history = recorded("c", life, Random(f"{seed}"), SETTINGS.cadence // SECOND)
     (step,) = evaluate(history, StrategySettings(), SETTINGS, START, START + HOUR)
     return step
-
-
-def seconds(at: int) -> int:
-    return (at - START) // SECOND
 
 
 def incident_of(life: Life, seed: int) -> Incident:
@@ -54,60 +47,50 @@ def incident_of(life: Life, seed: int) -> Incident:
     return incident
 
 
-def hangs(stands_until: int) -> Life:
-    """The first member does not answer for ten minutes, and its queues stand until then."""
-    fault = Time(FAULT.start, stands_until)
-    stands = [Standing("topic", range(4), fault)]
-    return Life({"topic": EIGHT}, [(ALWAYS, IDS)], silent={FIRST: FAULT}, standing=stands, fault=fault)
-
-
-@pytest.mark.parametrize("seed", range(3))
+@three_times
 @pytest.mark.parametrize(
     ("stands_until", "resolved"),
     [(1200, 1200), (1800, 1800), (4000, None)],
     ids=["no longer than the cause", "longer", "to the end"],
 )
 def test_an_incident_lasts_as_long_as_its_queues_stand(stands_until: int, resolved: int | None, seed: int) -> None:
-    incident = incident_of(hangs(stands_until), seed)
+    """The first member does not answer for ten minutes, and its queues stand until then."""
+    fault = Time(FAULT.start, stands_until)
+    standing = [Standing("topic", range(4), fault)]
+    life = Life(EIGHT, [(ALWAYS, BOTH)], silent={FIRST: FAULT}, standing=standing, fault=fault)
+    incident = incident_of(life, seed)
     assert [incident.rule, *(part.rule for part in incident.symptoms)] == ["CLIENT_HUNG", "CONSUMER_STOPPED"]
     (root,) = incident.root_causes
-    assert seconds(root.ended_at) == pytest.approx(1200, abs=TOLERANCE)
-    assert seconds(incident.opened_at) == pytest.approx(600, abs=TOLERANCE)
-    if resolved is None:
-        assert incident.resolved_at is None
-        assert incident.last_seen_at == START + HOUR
-    else:
-        assert incident.resolved_at is not None
-        assert seconds(incident.resolved_at) == pytest.approx(resolved, abs=TOLERANCE)
+    near = TOLERANCE * SECOND
+    assert root.ended_at == pytest.approx(micros(1200), abs=near)
+    assert incident.opened_at == pytest.approx(micros(600), abs=near)
+    assert incident.resolved_at == (resolved and pytest.approx(micros(resolved), abs=near))
+    assert resolved or incident.last_seen_at == START + HOUR
 
 
-def nobody_is_there() -> Life:
-    """Both members leave for ten minutes, in which 3,000 messages come into each of 16 queues, in two topics."""
-    topics = ("orders", "returns")
-    return Life(
-        dict.fromkeys(topics, EIGHT),
-        [(ALWAYS, IDS), (FAULT.start, ()), (FAULT.end, IDS)],
-        standing=[Standing(topic, range(8), FAULT) for topic in topics],
-        fault=FAULT,
-    )
+#: Both members leave for ten minutes, in which 3,000 messages come into each of 16 queues, in two topics.
+OFFLINE = Life(
+    dict.fromkeys(("orders", "returns"), EIGHT["topic"]),
+    [(ALWAYS, BOTH), (FAULT.start, ()), (FAULT.end, BOTH)],
+    standing=[Standing(topic, range(8), FAULT) for topic in ("orders", "returns")],
+    fault=FAULT,
+)
+#: The second member loses queue 7 for ten minutes, in which 3,000 messages come into it.
+LACKS_A_QUEUE = Life(
+    EIGHT,
+    [(ALWAYS, BOTH)],
+    says={SECOND_ONE: (FAULT, without_7)},
+    standing=[Standing("topic", [7], FAULT)],
+    fault=FAULT,
+)
 
 
-def lacks_a_queue() -> Life:
-    """The second member loses queue 7 for ten minutes, in which 3,000 messages come into it."""
-
-    def without_7(state: ClientState) -> ClientState:
-        return state._replace(owned=tuple(queue for queue in state.owned or () if queue.queue_id != 7))
-
-    says, nobody = {SECOND_ONE: (FAULT, without_7)}, Standing("topic", (7,), FAULT)
-    return Life({"topic": EIGHT}, [(ALWAYS, IDS)], says=says, standing=[nobody], fault=FAULT)
-
-
-@pytest.mark.parametrize("seed", range(3))
+@three_times
 @pytest.mark.parametrize(
     ("life", "rule", "findings", "messages"),
     [
-        (nobody_is_there(), "GROUP_OFFLINE", ["UNASSIGNED_QUEUE orders", "UNASSIGNED_QUEUE returns"], 48_000),
-        (lacks_a_queue(), "ALLOCATION_DRIFT", ["CONSUMER_STOPPED topic"], 3000),
+        (OFFLINE, "GROUP_OFFLINE", ["UNASSIGNED_QUEUE orders", "UNASSIGNED_QUEUE returns"], 48_000),
+        (LACKS_A_QUEUE, "ALLOCATION_DRIFT", ["CONSUMER_STOPPED topic"], 3000),
     ],
     ids=["two topics", "one topic"],
 )
@@ -119,12 +102,6 @@ def test_backlogs_of_topics_are_added_and_those_of_findings_are_not(
     assert incident.rule == rule
     assert sorted(f"{part.rule} {part.topic}" for part in incident.symptoms) == findings
     assert incident.peak_backlog_messages == pytest.approx(messages, rel=0.05)
-
-
-def warms_up(rate: int, standing: Sequence[int]) -> Life:
-    """A second member is there for 80 s, too short for a stall. Into each queue so many messages come in a second."""
-    members, stands = [(ALWAYS, IDS[:1]), (1200, IDS), (1280, IDS[:1])], [Standing("topic", standing, Time(1190, 1300))]
-    return Life(routes_of({"broker-a": 8}), members, rate=rate, standing=stands, fault=Time(1200, 1280))
 
 
 def wrong_at(life: Life, second: int, seed: int) -> list[str]:
@@ -141,7 +118,7 @@ def wrong_at(life: Life, second: int, seed: int) -> list[str]:
 QUEUES_4_TO_7 = r"topic broker-a:4-7: 1,600 messages produced in this interval, none consumed, (1,[6-9]|2,0)\d\d wait\."
 
 
-@pytest.mark.parametrize("seed", range(3))
+@three_times
 @pytest.mark.parametrize(
     ("rate", "standing", "title", "queues"),
     [
@@ -154,26 +131,27 @@ QUEUES_4_TO_7 = r"topic broker-a:4-7: 1,600 messages produced in this interval, 
 def test_without_a_finding_queues_of_which_none_is_consumed_are_named(
     rate: int, standing: Sequence[int], title: str, queues: Sequence[str], seed: int
 ) -> None:
-    """The only finding is INFO: queues move while messages are in flight."""
-    first, *rest = wrong_at(warms_up(rate, standing), 1240, seed)
+    """A second member is there for 80 s, too short for a stall. The only finding is INFO: queues move while messages
+    are in flight.
+    """
+    members, stands = (
+        [(ALWAYS, BOTH[:1]), (1200, BOTH), (1280, BOTH[:1])],
+        [Standing("topic", standing, Time(1190, 1300))],
+    )
+    life = Life(routes_of(ON_8), members, rate=rate, standing=stands, fault=Time(1200, 1280))
+    first, *rest = wrong_at(life, 1240, seed)
     assert first == title
     assert len(rest) == len(queues)
     assert all(re.fullmatch(pattern, text) for pattern, text in zip(queues, rest, strict=True))
 
 
-def listing(*numbers: int, strategy_class: str | None = f"{_JAVA}AllocateMessageQueueAveragely") -> Says:
-    owned = tuple(OwnedQueue("topic", "broker-a", number, None, False) for number in numbers)
-    return lambda state: state._replace(owned=owned, strategy_class=strategy_class)
-
-
-def test_queues_that_nobody_holds_and_that_two_hold_are_one_incident() -> None:
-    """When the third member joins, the second one keeps 4 to 7: nobody holds 3, and the third one has 6 and 7, too.
+def test_unassigned_queues_and_double_owned_ones_are_one_incident() -> None:
+    """When the third member joins, the second one keeps 4 to 7: 3 is unassigned, and the third one has 6 and 7, too.
     The first one takes 3 ten minutes before the second one follows.
     """
-    third = "10.31.0.3@7#3"
-
-    kept = {SECOND_ONE: (Time(600, 1800), listing(4, 5, 6, 7)), FIRST: (Time(1200, 1800), listing(0, 1, 2, 3))}
-    life = Life({"topic": EIGHT}, [(ALWAYS, IDS), (600, (*IDS, third))], says=kept)
+    kept = reporting([SECOND_ONE], Time(600, 1800), owned=listing(4, 5, 6, 7))
+    kept |= reporting([FIRST], Time(1200, 1800), owned=listing(0, 1, 2, 3))
+    life = Life(EIGHT, [(ALWAYS, BOTH), (600, (*BOTH, THIRD))], says=kept)
     incident = incident_of(life, 1)
     assert (incident.rule, incident.causes, len(incident.root_causes)) == ("ALLOCATION_DRIFT", ("HOLDS_LESS",), 1)
     (drift,) = (each for each in evaluated(life, 1).findings if each.rule == "ALLOCATION_DRIFT")
@@ -181,15 +159,12 @@ def test_queues_that_nobody_holds_and_that_two_hold_are_one_incident() -> None:
     assert roles == {(3, "HOLDS_LESS"), (6, "HOLDS_MORE"), (7, "HOLDS_MORE")}
 
 
-def test_of_a_group_whose_owners_are_unknown_nobody_is_blamed() -> None:
+def test_no_client_is_blamed_if_the_owners_are_unknown() -> None:
     """Queue 3 is in both lists, and no strategy gives them. 2 and 3 stand."""
-    says = {
-        one: (Time(-HOUR, HOUR), listing(*own, strategy_class=None))
-        for one, own in ((FIRST, (0, 3, 5, 6)), (SECOND_ONE, (1, 2, 3, 7)))
-    }
-    stands = [Standing("topic", (2, 3), Time(900, 2400))]
-    life = Life({"topic": EIGHT}, [(ALWAYS, IDS)], language="GO", says=says, standing=stands)
-    step = evaluated(life, 1)
+    says = reporting([FIRST], EVER, owned=listing(0, 3, 5, 6), strategy_class=None)
+    says |= reporting([SECOND_ONE], EVER, owned=listing(1, 2, 3, 7), strategy_class=None)
+    standing = [Standing("topic", (2, 3), Time(900, 2400))]
+    step = evaluated(Life(EIGHT, [(ALWAYS, BOTH)], language="GO", says=says, standing=standing), 1)
     (stopped,) = (each for each in step.findings if each.severity != "INFO")
     assert (stopped.rule, stopped.cause, stopped.evidence.client_ids) == ("CONSUMER_STOPPED", "OWNERS_UNKNOWN", [])
     assert "the queue's owner" not in stopped.advice

@@ -1,0 +1,1 @@
+"""Random groups, most of them healthy: those raise no alarm, and the others exactly the one for their fault."""
