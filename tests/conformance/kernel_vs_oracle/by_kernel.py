@@ -13,13 +13,14 @@ from spark_jobs.domain.evaluate import EvaluatedStep
 from spark_jobs.domain.kernel.allocations import Allocation
 from spark_jobs.domain.kernel.audited_step import IntervalProgress, Moves, RebalanceInterval
 from spark_jobs.domain.model.history import UNKNOWN, GroupHistory
-from spark_jobs.domain.model.message_queue import topic_type
+from spark_jobs.domain.model.message_queue import MessageQueue, topic_type
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.status.backlog import queue_intervals
 from spark_jobs.domain.status.lagging_queues import lagging_queues
-from tests.conformance.kernel_vs_oracle.forms import IntervalStart, Line, OwnedQueue, ProgressLine, Said
+from tests.conformance.kernel_vs_oracle.forms import IntervalStart, Line, ProgressLine, Said
 from tests.support.gathered import Row
 from tests.support.kernel import group_histories
+from tests.support.oracle.ownership import QueueOwnership
 from tests.support.oracle.piled_up import PiledUp
 from tests.support.oracle.progress import Progress
 from tests.support.oracle.snapshots import (
@@ -60,34 +61,26 @@ def said(evaluated: EvaluatedStep) -> Said:
 
 def _line(interval: RebalanceInterval) -> Line:
     line = Line(interval.topic, interval.view, interval.start, interval.end, interval.status, interval.reason)
-    allocation = interval.allocation
     if interval.members is None:
         return line
+    began = _began(interval.moves) if interval.moves else None
+    line = line._replace(queues=interval.queues or (), began=began)
+    allocation = interval.allocation
     if allocation is None:
-        return line._replace(
-            members=of_unknown_strategy(member.client_id for member in interval.members),
-            queues=interval.queues or (),
-            began=_began(interval.moves) if interval.moves else None,
-        )
+        return line._replace(members=of_unknown_strategy(member.client_id for member in interval.members))
     return line._replace(
         source=interval.strategy_source,
         members=tuple(
             (member.client_id, member.strategy, member.subscribes, member.variant) for member in interval.members
         ),
-        queues=interval.queues or (),
-        owned=owned_queues(allocation),
-        counts=_pair(allocation.counts),
-        if_deduplicated=allocation.if_deduplicated and _pair(allocation.if_deduplicated),
-        if_unique=allocation.if_unique and _pair(allocation.if_unique),
-        began=_began(interval.moves) if interval.moves else None,
+        owned=owned_queues(interval.topic, allocation),
+        counts=allocation.counts,
+        if_deduplicated=allocation.if_deduplicated,
+        if_unique=allocation.if_unique,
     )
 
 
-def _pair(counts: tuple[int, int]) -> tuple[int, int]:
-    return counts[0], counts[1]
-
-
-def owned_queues(allocation: Allocation) -> tuple[OwnedQueue, ...]:
+def owned_queues(topic: str, allocation: Allocation) -> tuple[QueueOwnership, ...]:
     """The lists of an allocation side by side."""
     lists = zip(
         allocation.queues,
@@ -98,17 +91,17 @@ def owned_queues(allocation: Allocation) -> tuple[OwnedQueue, ...]:
         strict=True,
     )
     return tuple(
-        OwnedQueue(place, number < allocation.readable_count, owners, cause, client_id, double)
+        QueueOwnership(
+            MessageQueue(topic, *place), number < allocation.readable_count, owners, cause, client_id, double
+        )
         for number, (place, owners, cause, client_id, double) in enumerate(lists)
     )
 
 
 def _began(moves: Moves) -> IntervalStart:
-    told = tuple((trigger.value, subject) for trigger, subject in moves.triggers)
-    counts = None
-    if moves.moved is not None and moves.preserved is not None and moves.least is not None:
-        counts = (moves.moved, moves.preserved, moves.least)
-    return IntervalStart(told, counts, tuple(sorted(moves.joined)), tuple(sorted(moves.left)), moves.handed_over)
+    counts = None if moves.moved is None else (moves.moved, moves.preserved, moves.least)
+    changed = tuple(sorted(moves.joined)), tuple(sorted(moves.left)), moves.handed_over
+    return IntervalStart(tuple((trigger.value, subject) for trigger, subject in moves.triggers), counts, *changed)
 
 
 def _progress(progress: IntervalProgress) -> Iterable[ProgressLine]:

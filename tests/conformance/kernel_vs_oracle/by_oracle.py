@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rocketmq.strategies import StrategySettings, Variant
-from tests.conformance.kernel_vs_oracle.forms import IntervalStart, Line, OwnedQueue, ProgressLine, Said
+from tests.conformance.kernel_vs_oracle.forms import IntervalStart, Line, ProgressLine, Said
 from tests.support.oracle import status
 from tests.support.oracle.moves import (
     Begun,
@@ -60,7 +60,7 @@ def said(group: Group, window: StepWindow, thresholds: Thresholds) -> Said:
 
 def _counts(topics: Sequence[_Topic], window: StepWindow) -> status.Counts:
     """Who the members are is unknown where they may be at proxies."""
-    are_hidden = may_be_at_proxies(topics[0].history.seen_in(window), window)
+    are_hidden = may_be_at_proxies(topics[0].group.seen_in(window), window)
     ends = [] if are_hidden else [end for topic in topics if (end := topic.end())]
     return status.counts(ends, [interval for topic in topics for interval in topic.clipped])
 
@@ -69,12 +69,12 @@ class _Topic:
     """One topic of the group."""
 
     def __init__(self, group: Group, topic: str, window: StepWindow) -> None:
-        self.history, self.window, self.topic = group.about(topic), window, topic
-        self.intervals = rebalance_intervals(self.history, window)
+        self.group, self.window, self.topic = group, window, topic
+        self.intervals = rebalance_intervals(group, topic, window)
         self.clipped = clip(self.intervals, window.start)
 
     def members(self, interval: RebalanceInterval) -> list[Member]:
-        return members_of(self.history.configured, interval.members)
+        return members_of(self.group.configured, interval.members)
 
     def owned(self, interval: RebalanceInterval) -> list[QueueOwnership]:
         return ownership(self.members(interval), interval.queues)
@@ -106,7 +106,7 @@ class _Topic:
         if not is_replayed:  # what the members run says nothing then
             was = was._replace(members=of_unknown_strategy(member.client_id for member in was.members))
         left, joined = passages(was, now)
-        expired = expired_at(self.history.clients, self.window, interval.start)
+        expired = expired_at(self.group.clients, self.window, interval.start)
         return IntervalStart(
             tuple(triggers(was, now, brokers_before(self.intervals, interval), expired)),
             moves(was, now) if is_replayed else None,
@@ -137,7 +137,7 @@ class _Topic:
                     moved = began is not None and place in began.handed_over
                     measures.append((place, since, len(owned.owners), True, moved))
             for place, since, owner_count, is_replayed, moved in measures:
-                samples = queue_samples(self.history.offsets, self.window, place)
+                samples = queue_samples(self.group.offsets.get(self.topic, ()), self.window, place)
                 measured = of_interval(samples, self.window, since, interval.start, end, allowed_lag)
                 owners = owner_count, is_replayed, moved
                 row = status.QueueRow(self.topic, place, interval.start, end, *owners, measured)
@@ -183,10 +183,9 @@ def members_of(configured: StrategySettings, members: Sequence[tuple[str, str, b
     ]
 
 
-def owned_queues(owned: Sequence[QueueOwnership]) -> tuple[OwnedQueue, ...]:
+def owned_queues(owned: Sequence[QueueOwnership]) -> tuple[QueueOwnership, ...]:
     """Readable ones first, as the kernel lists them."""
-    in_order = sorted(owned, key=lambda queue: not queue.readable)
-    return tuple(OwnedQueue(queue.queue[1:], *queue[1:]) for queue in in_order)
+    return tuple(sorted(owned, key=lambda queue: not queue.readable))
 
 
 def _rebalances(lines: Sequence[Line], window: StepWindow) -> list[tuple[int, str, int]]:

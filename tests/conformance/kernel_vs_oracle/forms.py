@@ -6,27 +6,17 @@ from typing import Any, NamedTuple
 
 from spark_jobs.domain.rocketmq.strategies import Variant
 from tests.support.oracle.moves import Place
+from tests.support.oracle.ownership import QueueOwnership
 from tests.support.oracle.piled_up import PiledUp
 from tests.support.oracle.progress import Progress
 from tests.support.oracle.status import Backlog, Counts, Growth
-
-
-class OwnedQueue(NamedTuple):
-    """One queue of an allocation, in its order; `owners` are positions in the members' list."""
-
-    place: Place
-    readable: bool
-    owners: tuple[int, ...]
-    unassigned_cause: str | None
-    unassigned_client_id: str | None
-    double_owned_cause: str | None
 
 
 class IntervalStart(NamedTuple):
     """Why an interval began and what that moved; `moves` and what follows: None, it is compared with no other one."""
 
     triggers: tuple[tuple[str, str | None], ...]
-    moves: tuple[int, int, int] | None = None
+    moves: tuple[int | None, ...] | None = None
     joined: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     handed_over: frozenset[Place] = frozenset()
@@ -46,7 +36,7 @@ class Line(NamedTuple):
     source: str | None = None
     members: tuple[tuple[str, str, bool, Variant], ...] = ()
     queues: tuple[Place, ...] = ()
-    owned: tuple[OwnedQueue, ...] = ()
+    owned: tuple[QueueOwnership, ...] = ()
     #: Unassigned and double-owned queues; the same with every id once, and with ids of their own: None, no twins.
     counts: tuple[int, int] | None = None
     if_deduplicated: tuple[int, int] | None = None

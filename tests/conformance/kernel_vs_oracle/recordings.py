@@ -10,10 +10,11 @@ The first option of every choice is the one without anything odd, so examples sh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import NamedTuple
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
@@ -90,22 +91,16 @@ class Recording:
     def __repr__(self) -> str:
         """What every source said, in seconds of the first step, where it is not what it said before."""
         group = self.group
+        named: list[tuple[str, int, object]] = [
+            (one.broker_name, one.captured_at, one[2:]) for one in group.memberships
+        ]
+        named += [(f"proxies, {one.broker_name}", one.captured_at, one[2:]) for one in group.proxies]
+        named += [(one.client_id, one.captured_at, one[2:]) for one in group.clients]
+        by_topic: list[tuple[str, Any]] = [*group.routes.items(), *group.offsets.items()]
+        named += [(topic, one.captured_at, one[1:]) for topic, snapshots in by_topic for one in snapshots]
         lines = [f"{self.steps} steps, {group.configured}, {dict(group.software)}"]
-        lines += _told((snapshot.broker_name, snapshot.captured_at, snapshot[2:]) for snapshot in group.memberships)
-        lines += _told((snapshot.client_id, snapshot.captured_at, snapshot[2:]) for snapshot in group.clients)
-        lines += _told(
-            (f"proxies, {snapshot.broker_name}", snapshot.captured_at, snapshot[2:]) for snapshot in group.proxies
-        )
-        lines += _told(
-            (topic, snapshot.captured_at, snapshot.entries)
-            for topic in group.routes
-            for snapshot in group.routes[topic]
-        )
-        lines += _told(
-            (topic, snapshot.captured_at, snapshot.offsets)
-            for topic in group.offsets
-            for snapshot in group.offsets[topic]
-        )
+        for (name, said), same in groupby(named, key=itemgetter(0, 2)):
+            lines.append(f"{name} at {' '.join(f'{(at - START) / SECOND:g}' for _, at, _ in same)}: {said}")
         return "\n    ".join(lines)
 
     @property
@@ -116,16 +111,6 @@ class Recording:
         starts = (START + number * STEP for number in range(self.steps))
         lengths = (CADENCE, MAX_GAP, PERSISTENT_AFTER, VERDICT_WINDOW, VERDICT_SAMPLES, STALLED_AFTER)
         return [StepWindow(start, start + STEP, *lengths) for start in starts]
-
-
-def _told(snapshots: Iterable[tuple[str, int, object]]) -> Iterator[str]:
-    before: tuple[str, object] | None = None
-    times: list[str] = []
-    for name, at, said in [*snapshots, ("", START, None)]:
-        if before and before != (name, said):
-            yield f"{before[0]} at {' '.join(times)}: {before[1]}"
-        times = [*times, f"{(at - START) / SECOND:g}"] if before == (name, said) else [f"{(at - START) / SECOND:g}"]
-        before = name, said
 
 
 _TOPIC_SETS = (("T", "S", "%RETRY%g"), ("T", "S"), ("T", "%RETRY%g"), ("T",), ("S",), ())

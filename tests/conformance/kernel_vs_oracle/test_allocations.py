@@ -15,23 +15,21 @@ from tests.support.oracle.ownership import counts, if_deduplicated, if_unique, o
 
 
 def check_equal(allocation: Allocation) -> None:
-    members, listed = (
-        by_oracle.members_of(allocation.settings, allocation.members),
-        all_queues(allocation.topic, allocation.route),
-    )
+    members = by_oracle.members_of(allocation.settings, allocation.members)
+    listed = all_queues(allocation.topic, allocation.route)
     owned = ownership(members, listed)
-    expected = by_oracle.owned_queues(owned), counts(owned)
-    queues = queues_of(allocation.route)
     connections = tuple(
         Member(own, None, None, None, name, subscribes, True, variant)
         for own, name, subscribes, variant in allocation.members
     )
-    found = replayed(Inputs(allocation.topic, connections, *queues), allocation.settings)
-    assert (by_kernel.owned_queues(found), found.counts) == expected
-    per_member = [sum(place in queue.owners for queue in owned) for place in range(len(members))]
+    inputs = Inputs(allocation.topic, connections, *queues_of(allocation.route))
+    found = replayed(inputs, allocation.settings)
+    assert by_kernel.owned_queues(allocation.topic, found) == by_oracle.owned_queues(owned)
+    assert found.counts == counts(owned)
+    per_member = [sum(index in queue.owners for queue in owned) for index in range(len(members))]
     assert found.queues_per_member == per_member
-    has_twins = len({member.client_id for member in members}) < len(members)
-    cures = (if_deduplicated(members, listed), if_unique(members, listed)) if has_twins else (None, None)
+    has_duplicates = len({member.client_id for member in members}) < len(members)
+    cures = (if_deduplicated(members, listed), if_unique(members, listed)) if has_duplicates else (None, None)
     assert (found.if_deduplicated, found.if_unique) == cures
 
 

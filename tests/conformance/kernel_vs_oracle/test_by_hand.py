@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain
 
+import pytest
+
 from spark_jobs.domain.evaluate import EvaluatedStep, evaluate
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.window import SECOND
@@ -119,41 +121,29 @@ def test_a_queue_that_nobody_had_does_not_change_hands() -> None:
     assert found.growths == {"T": (5, 0, 0, 0, 5, 0)}
 
 
-def begun(a: Lists, b: Lists, late: int) -> list[tuple[int, str, int]]:
-    """Moment, topic and start, in seconds, of the rebalances of T on broker a, and S on b."""
+P_Q = {-100: "p", 0: "p q"}
+P_Q_P = {-100: "p", 0: "p q", 10: "p", 20: "p q"}
+#: Broker a hosts T, and b, which is asked so many seconds later, S. Of each rebalance its moment, topic and start.
+REBALANCES = {
+    "what changes within half an interval is one": (P_Q, {-100: "p", 0: "p r"}, 4, [(0, "S", 4), (0, "T", 0)]),
+    "what changes half an interval later is another": (P_Q, {-100: "p", 0: "p r"}, 5, [(0, "T", 0), (5, "S", 5)]),
+    "what another topic showed already is no other": (
+        P_Q_P, P_Q_P, 9, [(0, "S", 9), (0, "T", 0), (10, "S", 19), (10, "T", 10), (20, "S", 29), (20, "T", 20)]),
+    "a broker that was not asked shows two changes at once": (
+        {-100: "p", 0: "p q", 10: "q"}, {-100: "p", 0: None, 10: "q"}, 6, [(0, "T", 0), (10, "S", 16), (10, "T", 10)]),
+    "in addition it shows a new one": (
+        {-100: "p", 0: "p q", 10: "q"}, {-100: "p", 0: None, 10: "q r"}, 6,
+        [(0, "T", 0), (10, "T", 10), (16, "S", 16)]),
+    "a snapshot applies for 20 s": (
+        {-100: "p", -50: "p q"}, {-100: "p", -31: "p q"}, 9, [(-50, "S", -31), (-50, "T", -50)]),
+    "and no longer": ({-100: "p", -50: "p q"}, {-100: "p", -31: "p q"}, 10, [(-50, "T", -50), (-30, "S", -30)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("a", "b", "late", "rebalances"), REBALANCES.values(), ids=REBALANCES)
+def test_what_is_one_rebalance(a: Lists, b: Lists, late: int, rebalances: list[tuple[int, str, int]]) -> None:
     found = said(group({"a": a, "b": b}, routes={"T": {-100: "a2"}, "S": {-100: "b2"}}, late=late)).rebalances
-    return [((moment - START) // SECOND, topic, (start - START) // SECOND) for moment, topic, start in found]
-
-
-def test_what_changes_within_half_a_cadence_is_one_rebalance() -> None:
-    """The second topic's broker is asked 4 s, and in the other group 5 s, after the first one's."""
-    a, b = {-100: "p", 0: "p q"}, {-100: "p", 0: "p r"}
-    assert begun(a, b, 4) == [(0, "S", 4), (0, "T", 0)]
-    assert begun(a, b, 5) == [(0, "T", 0), (5, "S", 5)]
-
-
-def test_what_another_topic_showed_already_is_no_rebalance_more() -> None:
-    """A member comes and goes and comes: three rebalances, and each topic shows all of them."""
-    both = {-100: "p", 0: "p q", 10: "p", 20: "p q"}
-    assert begun(both, both, 9) == [
-        *((0, "S", 9), (0, "T", 0)),
-        *((10, "S", 19), (10, "T", 10)),
-        *((20, "S", 29), (20, "T", 20)),
-    ]
-
-
-def test_a_broker_that_was_not_asked_shows_two_changes_at_once() -> None:
-    a, b = {-100: "p", 0: "p q", 10: "q"}, {-100: "p", 0: None, 10: "q"}
-    assert begun(a, b, 6) == [(0, "T", 0), (10, "S", 16), (10, "T", 10)]
-    # What else it shows is news.
-    assert begun(a, {-100: "p", 0: None, 10: "q r"}, 6) == [(0, "T", 0), (10, "T", 10), (16, "S", 16)]
-
-
-def test_what_a_snapshot_no_longer_holds_against_is_a_rebalance_of_its_own() -> None:
-    """It holds for 20 s."""
-    a, b = {-100: "p", -50: "p q"}, {-100: "p", -31: "p q"}
-    assert begun(a, b, 9) == [(-50, "S", -31), (-50, "T", -50)]
-    assert begun(a, b, 10) == [(-50, "T", -50), (-30, "S", -30)]
+    assert [((at - START) // SECOND, topic, (start - START) // SECOND) for at, topic, start in found] == rebalances
 
 
 def test_retry_topics_count_for_no_total_however_many_queues_they_have() -> None:

@@ -27,9 +27,9 @@ class QueueOwnership(NamedTuple):
     queue: MessageQueue
     readable: bool
     owners: tuple[int, ...]
-    unassigned_cause: UnassignedCause | None = None
+    unassigned_cause: str | None = None
     unassigned_client_id: str | None = None
-    double_owned_cause: DoubleOwnedCause | None = None
+    double_owned_cause: str | None = None
 
 
 class _Claim(NamedTuple):

@@ -63,9 +63,7 @@ class OffsetSnapshot(NamedTuple):
     offsets: tuple[OffsetEntry, ...]
 
 
-def subscribed_topics(memberships: Iterable[MembershipSnapshot], clients: Iterable[ClientSnapshot]) -> set[str]:
-    """The topics that the group or any of its clients was seen to subscribe."""
-    return set().union(*(answer.topics for answer in memberships), *(client.topics or () for client in clients))
+Snapshot = TypeVar("Snapshot", MembershipSnapshot, RouteSnapshot, ClientSnapshot, OffsetSnapshot)
 
 
 @dataclass(frozen=True)
@@ -83,14 +81,36 @@ class Group:
     software: Mapping[str, Software] = field(default_factory=dict)
 
     @property
+    def subscribed(self) -> set[str]:
+        """The topics that the group or any of its clients was seen to subscribe to."""
+        by_clients = (client.topics or () for client in self.clients)
+        return set().union(*(answer.topics for answer in self.memberships), *by_clients)
+
+    @property
     def topics(self) -> list[str]:
         """Every topic that any snapshot names."""
-        return sorted({*self.routes, *self.offsets, *subscribed_topics(self.memberships, self.clients)})
+        return sorted({*self.routes, *self.offsets, *self.subscribed})
 
-    def about(self, topic: str) -> TopicHistory:
-        """What counts for one topic."""
-        of_topic = self.memberships, self.routes.get(topic, ()), self.clients, self.offsets.get(topic, ())
-        return TopicHistory(topic, *of_topic, self.configured, self.offsets, self.proxies, self.software)
+    def seen_in(self, window: StepWindow) -> Group:
+        """The same with the snapshots that say something about the replayed time, none from outside the window.
+
+        Of those before it, each broker's and client's last still applies when it begins: a list for the gap, what
+        a client said of itself until it says something else.
+        """
+        begin, inside = window.replayed_from, range(window.read_from, window.end)
+        listed, proxies = (
+            [snapshot for snapshot in snapshots if begin - window.max_gap < snapshot.captured_at < window.end]
+            for snapshots in (self.memberships, self.proxies)
+        )
+        answered = [snapshot for snapshot in self.clients if snapshot.answered and snapshot.captured_at in inside]
+        return replace(
+            self,
+            memberships=_from(begin, listed, lambda snapshot: snapshot.broker_name),
+            routes={topic: _inside(inside, routes) for topic, routes in self.routes.items()},
+            clients=_from(begin, answered, lambda snapshot: snapshot.client_id),
+            offsets={topic: _inside(inside, offsets) for topic, offsets in self.offsets.items()},
+            proxies=_from(begin, proxies, lambda snapshot: snapshot.broker_name),
+        )
 
 
 @dataclass(frozen=True)
@@ -120,52 +140,11 @@ class StepWindow:
         return self.replayed_from - self.max_gap
 
 
-_Snapshot = TypeVar("_Snapshot", MembershipSnapshot, ClientSnapshot)
+def _inside(times: range, snapshots: Iterable[Snapshot]) -> tuple[Snapshot, ...]:
+    return tuple(snapshot for snapshot in snapshots if snapshot.captured_at in times)
 
 
-@dataclass(frozen=True)
-class TopicHistory:
-    """All snapshots that count for a (group, topic); memberships and clients are of the group, whatever the topic."""
-
-    topic: str
-    memberships: tuple[MembershipSnapshot, ...]
-    routes: tuple[RouteSnapshot, ...]
-    clients: tuple[ClientSnapshot, ...]
-    offsets: tuple[OffsetSnapshot, ...]
-    configured: StrategySettings
-    all_offsets: Mapping[str, tuple[OffsetSnapshot, ...]]
-    proxies: tuple[MembershipSnapshot, ...]
-    software: Mapping[str, Software]
-
-    def seen_in(self, window: StepWindow) -> TopicHistory:
-        """The same with the snapshots that say something about the replayed time, none from outside the window.
-
-        Of those before it, each broker's and client's last is still in force when it begins: a list for the gap, what
-        a client said of itself until it says something else.
-        """
-        begin = window.replayed_from
-        listed, proxies = (
-            [snapshot for snapshot in snapshots if begin - window.max_gap < snapshot.captured_at < window.end]
-            for snapshots in (self.memberships, self.proxies)
-        )
-        inside = range(window.read_from, window.end)
-        answered = [snapshot for snapshot in self.clients if snapshot.answered and snapshot.captured_at in inside]
-        return replace(
-            self,
-            memberships=_from(begin, listed, lambda snapshot: snapshot.broker_name),
-            routes=tuple(snapshot for snapshot in self.routes if snapshot.captured_at in inside),
-            clients=_from(begin, answered, lambda snapshot: snapshot.client_id),
-            offsets=tuple(snapshot for snapshot in self.offsets if snapshot.captured_at in inside),
-            proxies=_from(begin, proxies, lambda snapshot: snapshot.broker_name),
-        )
-
-    @property
-    def names_topic(self) -> bool:
-        """Whether the group or any of its clients was seen to subscribe the topic."""
-        return self.topic in subscribed_topics(self.memberships, self.clients)
-
-
-def _from(begin: int, snapshots: Iterable[_Snapshot], key: Callable[[_Snapshot], str]) -> tuple[_Snapshot, ...]:
+def _from(begin: int, snapshots: Iterable[Snapshot], key: Callable[[Snapshot], str]) -> tuple[Snapshot, ...]:
     """The snapshots without those that another one of their key had replaced by then."""
     in_order = sorted(snapshots, key=lambda snapshot: snapshot.captured_at)
     last = {key(snapshot): snapshot.captured_at for snapshot in in_order if snapshot.captured_at <= begin}

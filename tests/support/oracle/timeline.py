@@ -10,11 +10,11 @@ from typing import NamedTuple
 from spark_jobs.domain.model.message_queue import RouteQueue, all_queues
 from spark_jobs.domain.model.statuses import Reason, Status
 from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, shares
-from spark_jobs.domain.rocketmq.strategies import POP, Strategy, StrategySettings, Variant
+from spark_jobs.domain.rocketmq.strategies import POP, StrategySettings, Variant
 from tests.support.oracle.members import Resolved, group_source, known_at, resolve_strategies, variant_of
-from tests.support.oracle.snapshots import JAVA_5, Software, StepWindow, TopicHistory
+from tests.support.oracle.snapshots import JAVA_5, Group, Software, StepWindow
 from tests.support.oracle.unseen import unseen_times
-from tests.support.oracle.views import AGREED, Span, observed_spans
+from tests.support.oracle.views import AGREED, Observation, Span, observed_spans
 
 #: Somebody consumes whom no broker lists.
 UNSEEN = (Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
@@ -70,15 +70,15 @@ class RebalanceInterval:
         )
 
 
-def rebalance_intervals(history: TopicHistory, window: StepWindow) -> list[RebalanceInterval]:
+def rebalance_intervals(group: Group, topic: str, window: StepWindow) -> list[RebalanceInterval]:
     """One per (view, maximal span) over the replayed time, by start and view; `clip` gives those of the step.
 
     Empty where nothing in the window connects the group with the topic: no subscription and no offsets.
     """
-    seen = history.seen_in(window)
-    if not seen.names_topic and not seen.offsets:
+    seen = group.seen_in(window)
+    if topic not in seen.subscribed and not seen.offsets.get(topic):
         return []
-    return sorted(_merged(_segments(seen, window)), key=lambda interval: (interval.start, interval.view))
+    return sorted(_merged(_segments(seen, topic, window)), key=lambda interval: (interval.start, interval.view))
 
 
 def clip(intervals: Iterable[RebalanceInterval], step_start: int) -> list[RebalanceInterval]:
@@ -88,21 +88,22 @@ def clip(intervals: Iterable[RebalanceInterval], step_start: int) -> list[Rebala
     ]
 
 
-def _segments(history: TopicHistory, window: StepWindow) -> Iterator[RebalanceInterval]:
+def _segments(group: Group, topic: str, window: StepWindow) -> Iterator[RebalanceInterval]:
     """In the order of time: every observed span, cut where a client's answer may change what is known, and where
     somebody unseen begins or ceases to consume.
     """
-    unseen = unseen_times(history, window)
-    changes = {snapshot.captured_at for snapshot in history.clients} | {edge for time, _ in unseen for edge in time}
-    for span in observed_spans(history, window):
+    unseen = unseen_times(group, window)
+    changes = {snapshot.captured_at for snapshot in group.clients} | {edge for time, _ in unseen for edge in time}
+    for span in observed_spans(group, topic, window):
         cuts = sorted({span.start, span.end} | {at for at in changes if span.start < at < span.end})
         for start, end in pairwise(cuts):
             by_whom = next((Reason(reason) for time, reason in unseen if time[0] <= start < time[1]), None)
-            types = {entry.topic_type for entry in span.observation.route or ()}
+            types = {entry.topic_type for entry in span.value.route or ()}
             by_type = {"STATIC": Reason.STATIC_TOPIC, "LITE": Reason.LITE}.get(types.pop() or "") if types else None
-            for view, client_ids, broadcasts in span.observation.views or ((AGREED, (), False),):
-                mode = Reason.BROADCASTING if broadcasts else _by_broker(history, client_ids, start) or by_whom
-                yield _segment(history, span, view, client_ids, start, end, by_type or mode)
+            for view, client_ids, broadcasts in span.value.views or ((AGREED, (), False),):
+                mode = Reason.BROADCASTING if broadcasts else _by_broker(group, client_ids, start) or by_whom
+                piece = Span(start, end, span.value)
+                yield _segment(group, topic, piece, view, client_ids, by_type or mode)
 
 
 def _merged(segments: Iterable[RebalanceInterval]) -> list[RebalanceInterval]:
@@ -119,40 +120,38 @@ def _merged(segments: Iterable[RebalanceInterval]) -> list[RebalanceInterval]:
 
 
 def _segment(
-    history: TopicHistory, span: Span, view: str, client_ids: tuple[str, ...], start: int, end: int, mode: Reason | None
+    group: Group, topic: str, piece: Span[Observation], view: str, client_ids: tuple[str, ...], mode: Reason | None
 ) -> RebalanceInterval:
-    configured = history.configured
-    known = [known_at(history.clients, client_id, start) for client_id in client_ids]
+    (start, end, observed), configured = piece, group.configured
+    known = [known_at(group.clients, client_id, start) for client_id in client_ids]
     topics = [state.topics if state else None for state in known]
-    everybody = {snapshot.client_id for snapshot in history.clients}
-    group = [known_at(history.clients, client_id, start) for client_id in sorted(everybody)]
-    classes, elsewhere = ([state.strategy_class if state else None for state in states] for states in (known, group))
-    software = [history.software.get(client_id, JAVA_5) for client_id in client_ids]
-    classes = [own or _class_of(by) for own, by in zip(classes, software, strict=True)]
+    everybody = sorted({snapshot.client_id for snapshot in group.clients})
+    elsewhere = [state.strategy_class for each in everybody if (state := known_at(group.clients, each, start))]
+    software = [group.software.get(client_id, JAVA_5) for client_id in client_ids]
+    classes = [
+        (state.strategy_class if state else None) or _class_of(by) for state, by in zip(known, software, strict=True)
+    ]
     resolved = resolve_strategies(classes, None if configured.strategy == POP else configured.strategy, elsewhere)
-    queues = all_queues(history.topic, span.observation.route or ())
+    queues = tuple(all_queues(topic, observed.route or ()))
     reason = (
-        _unseen(span)
+        _unobserved(observed)
         or mode
-        or _not_subscribed(history, topics)
+        or _not_subscribed(group, topic, topics)
         or _not_replayable(queues, client_ids, resolved, software, configured)
     )
+    if reason and not observed.views:
+        return RebalanceInterval(view, start, end, status_of(reason), reason, listed=False)
     if reason:
-        not_replayed = RebalanceInterval(
-            view, start, end, status_of(reason), reason, listed=bool(span.observation.views)
-        )
-        if not not_replayed.listed:
-            return not_replayed
         readable = tuple(queue for queue in queues if queue.unreadable is None)
-        return replace(not_replayed, members=of_unknown_strategy(client_ids), queues=readable)
-    topic = history.topic
+        unknown = of_unknown_strategy(client_ids)
+        return RebalanceInterval(view, start, end, status_of(reason), reason, members=unknown, queues=readable)
     members = tuple(
         IntervalMember(client_id, name, subscribed is None or topic in subscribed, variant_of(name, by))
         for client_id, resolution, subscribed, by in zip(client_ids, resolved, topics, software, strict=True)
         if (name := resolution.strategy)
     )
     source = group_source(resolved, configured.strategy)
-    return RebalanceInterval(view, start, end, Status.REPLAYED, None, source, members, tuple(queues))
+    return RebalanceInterval(view, start, end, Status.REPLAYED, None, source, members, queues)
 
 
 def _class_of(software: Software) -> str | None:
@@ -165,21 +164,21 @@ def of_unknown_strategy(client_ids: Iterable[str]) -> tuple[IntervalMember, ...]
     return tuple(IntervalMember(client_id, "?", True) for client_id in client_ids)
 
 
-def _unseen(span: Span) -> Reason | None:
-    if span.observation.route is None:
+def _unobserved(observed: Observation) -> Reason | None:
+    if observed.route is None:
         return Reason.NO_ROUTE_SNAPSHOT
-    if not span.observation.route:
+    if not observed.route:
         return Reason.NO_ROUTE
-    return None if span.observation.views else Reason.NO_MEMBERSHIP_SNAPSHOT
+    return None if observed.views else Reason.NO_MEMBERSHIP_SNAPSHOT
 
 
-def _by_broker(history: TopicHistory, client_ids: tuple[str, ...], at: int) -> Reason | None:
-    """Whether the broker assigns queues to a member; where there is none, to any client that was heard of."""
-    asked = client_ids or tuple({snapshot.client_id for snapshot in history.clients})
-    known = [known_at(history.clients, client_id, at) for client_id in asked]
+def _by_broker(group: Group, client_ids: tuple[str, ...], at: int) -> Reason | None:
+    """The broker assigns queues to a member; where there is none, to any client that was heard of."""
+    asked = client_ids or tuple({snapshot.client_id for snapshot in group.clients})
+    known = [known_at(group.clients, client_id, at) for client_id in asked]
     by_broker = any(state is not None and state.client_rebalance is False for state in known)
     grpc = any(_is_grpc(client_id.split("@")) for client_id in client_ids)
-    return Reason.BROKER_REBALANCE if by_broker or grpc or history.configured.strategy == POP else None
+    return Reason.BROKER_REBALANCE if by_broker or grpc or group.configured.strategy == POP else None
 
 
 def _is_grpc(parts: list[str]) -> bool:
@@ -187,12 +186,10 @@ def _is_grpc(parts: list[str]) -> bool:
     return len(parts) == 4 and parts[1].isdigit() and parts[2].isdigit() and parts[3].isalnum() and parts[3].islower()
 
 
-def _not_subscribed(history: TopicHistory, topics: list[frozenset[str] | None]) -> Reason | None:
-    """`topics`: what each member is known to subscribe."""
-    nobody_subscribes = all(subscribed is not None and history.topic not in subscribed for subscribed in topics)
-    if topics and (nobody_subscribes or not history.names_topic):
-        return Reason.NOT_SUBSCRIBED
-    return None
+def _not_subscribed(group: Group, topic: str, topics: list[frozenset[str] | None]) -> Reason | None:
+    """`topics`: what each member is known to subscribe to."""
+    nobody_subscribes = all(subscribed is not None and topic not in subscribed for subscribed in topics)
+    return Reason.NOT_SUBSCRIBED if topics and (nobody_subscribes or topic not in group.subscribed) else None
 
 
 def _not_replayable(
@@ -207,12 +204,11 @@ def _not_replayable(
     readable = [queue.queue for queue in queues if queue.unreadable is None]
     if not readable:
         return Reason.NO_READABLE_QUEUE
-    strategies: set[Strategy] = {
-        configured.named(resolution.strategy, variant_of(resolution.strategy, by))
-        for resolution, by in zip(resolved, software, strict=True)
-        if resolution.strategy
+    names = [resolution.strategy for resolution in resolved]
+    strategies = {
+        configured.named(name, variant_of(name, by)) for name, by in zip(names, software, strict=True) if name
     }
-    if any(resolution.strategy is None for resolution in resolved):
+    if None in names:
         return Reason.UNKNOWN_STRATEGY
     if any(strategy.settings_missing for strategy in strategies):
         return Reason.SETTINGS_MISSING

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from tests.support.oracle.snapshots import MembershipSnapshot, OffsetEntry, OffsetSnapshot, StepWindow, TopicHistory
+from tests.support.oracle.snapshots import Group, MembershipSnapshot, OffsetEntry, OffsetSnapshot, StepWindow
+from tests.support.oracle.views import in_force, spans_of
 
 THROUGH_PROXY, BY_UNSEEN = "CONSUMED_THROUGH_PROXY", "CONSUMED_BY_UNSEEN"
 Time = tuple[int, int]
@@ -21,20 +22,16 @@ class _Pair(NamedTuple):
     came_in: bool
 
 
-def unseen_times(history: TopicHistory, window: StepWindow) -> list[tuple[Time, str]]:
-    """The times in which somebody consumes, each with the reason; `history` with the snapshots of the window only."""
-    listing = _times_with_members(history.memberships, window)
-    nobody = _where(
-        history.memberships,
-        window,
-        lambda lists: bool(lists) and not any(membership.client_ids for membership in lists),
-    )
-    proxies = _times_with_members(history.proxies, window)
+def unseen_times(group: Group, window: StepWindow) -> list[tuple[Time, str]]:
+    """The times in which somebody consumes, each with the reason; `group` with the snapshots of the window only."""
+    listing = _times_with_members(group.memberships, window)
+    nobody = _where(group.memberships, window, lambda lists: bool(lists) and not any(lists))
+    proxies = _times_with_members(group.proxies, window)
     if proxies:
         proxies[0] = (window.replayed_from, proxies[0][1])
     found: list[tuple[Time, str]] = []
     for time in nobody:
-        pairs = _pairs(history.all_offsets, time)
+        pairs = _pairs(group.offsets, time)
         for start, end in _left(time, _stands(pairs, time[1], window.stalled_after)):
             inside = [pair.end for pair in pairs if pair.advanced and start <= pair.start and pair.end <= end]
             shared = [(max(start, time[0]), min(end, time[1])) for time in proxies if time[0] < end and start < time[1]]
@@ -45,40 +42,29 @@ def unseen_times(history: TopicHistory, window: StepWindow) -> list[tuple[Time, 
     return found
 
 
-def may_be_at_proxies(history: TopicHistory, window: StepWindow) -> bool:
-    """True if there were proxies, which nobody asks for members here, and no broker listed any member; `history` as
-    above.
-    """
-    listed, proxies = (_times_with_members(snapshots, window) for snapshots in (history.memberships, history.proxies))
-    return bool(proxies) and not listed
+def may_be_at_proxies(group: Group, window: StepWindow) -> bool:
+    """There were proxies, which nobody asks for members here, and no broker listed any member; `group` as above."""
+    return bool(_times_with_members(group.proxies, window)) and not _times_with_members(group.memberships, window)
 
 
 def _times_with_members(snapshots: Sequence[MembershipSnapshot], window: StepWindow) -> list[Time]:
-    return _where(snapshots, window, lambda lists: any(membership.client_ids for membership in lists))
+    return _where(snapshots, window, any)
 
 
-def _where(snapshots: Sequence[MembershipSnapshot], window: StepWindow, holds: object) -> list[Time]:
-    """The maximal times in which it holds of what the brokers list."""
-    captured = {snapshot.captured_at for snapshot in snapshots}
-    moments = {window.replayed_from, window.end} | captured | {moment + window.max_gap for moment in captured}
-    cuts = sorted(moment for moment in moments if window.replayed_from <= moment <= window.end)
-    found: list[Time] = []
-    for start, end in pairwise(cuts):
-        if holds(_in_force(snapshots, window, start)):  # type: ignore[operator]
-            if found and found[-1][1] == start:
-                found[-1] = (found[-1][0], end)
-            else:
-                found.append((start, end))
-    return found
+def _where(
+    snapshots: Sequence[MembershipSnapshot], window: StepWindow, holds: Callable[[list[tuple[str, ...]]], bool]
+) -> list[Time]:
+    """The maximal times in which it holds of the ids that brokers list."""
+    of_brokers = [
+        [one for one in snapshots if one.broker_name == name] for name in {one.broker_name for one in snapshots}
+    ]
 
+    def holds_at(at: int) -> bool:
+        lists = [in_force(of_broker, window.max_gap, at) for of_broker in of_brokers]
+        return holds([membership.client_ids for membership in lists if membership])
 
-def _in_force(snapshots: Iterable[MembershipSnapshot], window: StepWindow, at: int) -> list[MembershipSnapshot]:
-    """Each broker's last list, if it still holds."""
-    last: dict[str, MembershipSnapshot] = {}
-    for snapshot in sorted(snapshots, key=lambda snapshot: snapshot.captured_at):
-        if snapshot.captured_at <= at:
-            last[snapshot.broker_name] = snapshot
-    return [snapshot for snapshot in last.values() if at < snapshot.captured_at + window.max_gap]
+    spans = spans_of(window, [snapshot.captured_at for snapshot in snapshots], holds_at)
+    return [(span.start, span.end) for span in spans if span.value]
 
 
 def _pairs(offsets: Mapping[str, Sequence[OffsetSnapshot]], time: Time) -> list[_Pair]:
