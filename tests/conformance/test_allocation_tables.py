@@ -1,4 +1,4 @@
-"""Allocations that tests of RocketMQ and of other clients expect, and the sweeps of RocketMQ's own.
+"""Allocations that tests of RocketMQ and of other clients expect.
 
 `tests/data/other_projects/README.md` says where they differ, and why Java is right.
 """
@@ -8,28 +8,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, shares
+from spark_jobs.domain.rocketmq.allocation import KeepsAllocation
 from spark_jobs.domain.rocketmq.hash_ring import java_ring
-from spark_jobs.domain.rocketmq.strategies import (
-    AVG,
-    AVG_BY_CIRCLE,
-    CONFIG,
-    CONSISTENT_HASH,
-    ConfigQueues,
-    Strategy,
-    Variant,
-)
+from spark_jobs.domain.rocketmq.strategies import CONFIG, ConfigQueues, Strategy, Variant
 from spark_jobs.errors import StrategyError
-from tests.support.oracle.client import ALL_QUEUES_OF_BROKER, allocate, pop_assignment
+from tests.support.oracle.client import allocate
 
 ROOT = Path(__file__).parents[2]
 TABLES = {
@@ -59,8 +48,8 @@ CASES = [
 ]
 
 
-def queues_of(ids: Mapping[str, Sequence[int]], topic: str = "topic") -> list[MessageQueue]:
-    return [MessageQueue(topic, broker, queue_id) for broker, of_broker in ids.items() for queue_id in of_broker]
+def queues_of(ids: Mapping[str, Sequence[int]]) -> list[MessageQueue]:
+    return [MessageQueue("topic", broker, queue_id) for broker, of_broker in ids.items() for queue_id in of_broker]
 
 
 def strategy_of(inputs: Mapping[str, Any], variant: Variant = Variant.JAVA) -> Strategy:
@@ -110,89 +99,3 @@ def test_the_page_counts_the_cases() -> None:
         numbers = f"{all_of[name]} | {agree[name]} | {all_of[name] - agree[name]}"
         assert f"`{name}.json` | {numbers} |" in page, (name, numbers)
         assert table["commit"][:10] in page
-
-
-# Sweeps of RocketMQ's own tests. Ids are unique, so the shares of positions are what clients get.
-
-
-def ids_in_rooms(rooms: int, members: int) -> list[str]:
-    return [f"IDC{room}-CID-{number}" for room in range(1, rooms + 1) for number in range(members)]
-
-
-def check_rooms(inner: str, broker_rooms: int, client_rooms: int, queue_count: int, members: int) -> None:
-    """Every queue has one owner, of its own room where the room has members."""
-    client_ids = ids_in_rooms(client_rooms, members)
-    queues = queues_of({f"IDC{room}-brokerName": range(queue_count) for room in range(1, broker_rooms + 1)})
-    nearby = Strategy(f"MACHINE_ROOM_NEARBY-{inner}", broker_room="^([^-]+)-", client_room="^([^-]+)-")
-    found = shares(nearby, queues, client_ids)
-    assert sorted(queue for queue, _ in found) == (list(range(len(queues))) if client_ids else [])
-    rooms_with_members = {client_id.partition("-")[0] for client_id in client_ids}
-    for queue, position in found:
-        room = queues[queue].broker_name.partition("-")[0]
-        assert room not in rooms_with_members or client_ids[position].startswith(f"{room}-")
-
-
-@pytest.mark.parametrize("inner", [AVG, AVG_BY_CIRCLE])
-@pytest.mark.parametrize(
-    ("broker_rooms", "client_rooms", "queue_count", "members"),
-    [
-        *((5, 5, 20, members) for members in (10, 20, 30, 0)),
-        *((5, 6, 10, members) for members in (10, 5, 20, 0)),
-        *((5, 3, 10, members) for members in (10, 5, 20, 0)),
-    ],
-)
-def test_a_queue_is_owned_in_its_room_if_the_room_has_members(
-    inner: str, broker_rooms: int, client_rooms: int, queue_count: int, members: int
-) -> None:
-    """`AllocateMachineRoomNearByTest`; rocketmq-rust runs it with AVG_BY_CIRCLE inside."""
-    check_rooms(inner, broker_rooms, client_rooms, queue_count, members)
-
-
-@given(st.integers(1, 10), st.integers(1, 10), st.integers(1, 100), st.integers(1, 200))
-def test_a_queue_is_owned_in_its_room_at_random_sizes(
-    broker_rooms: int, client_rooms: int, queue_count: int, members: int
-) -> None:
-    """`AllocateMachineRoomNearByTest.testRun10RandomCase`."""
-    check_rooms(AVG, broker_rooms, client_rooms, queue_count, members)
-
-
-def ring_owners(queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> dict[int, str]:
-    strategy = Strategy(CONSISTENT_HASH, virtual_node_cnt=3)
-    return {queue: client_ids[position] for queue, position in shares(strategy, queues, client_ids)}
-
-
-@pytest.mark.parametrize("member_count", range(1, 21))
-def test_a_ring_moves_only_what_it_must(member_count: int) -> None:
-    """`AllocateMessageQueueConsitentHashTest.testAllocate`, for all sizes that it draws."""
-    for queue_count in range(1, 21):
-        queues = queues_of({"brokerName": range(queue_count)})
-        gone, *others = [f"CID-{number}" for number in range(member_count)]
-        before, without = ring_owners(queues, [gone, *others]), ring_owners(queues, others)
-        joined = ring_owners(queues, [*others, "CID-NEW"])
-        assert set(before) == set(joined) == set(range(queue_count))
-        assert set(without) == (set(range(queue_count)) if others else set())
-        assert all(without[queue] == owner for queue, owner in before.items() if owner != gone)
-        assert all(without[queue] == owner for queue, owner in joined.items() if owner != "CID-NEW")
-
-
-@pytest.mark.parametrize("name", [AVG, AVG_BY_CIRCLE, CONSISTENT_HASH])
-@pytest.mark.parametrize("queue_count", range(1, 17))
-def test_what_a_client_may_pop(queue_count: int, name: str) -> None:
-    """`QueryAssignmentProcessorTest.testAllocate4Pop`: 16 × 16 × 16 sizes, the last client of each.
-
-    Where everybody pops everything, Java's list has the broker once per queue, the client's set of it once. By a ring a
-    client may have no queue; with the names of this test each has some.
-    """
-    queues = queues_of({"defaultBroker": range(queue_count)}, topic="FooBar")
-    for member_count, share in product(range(1, 17), range(16)):
-        client_ids = [str(number) for number in range(member_count)]
-        found = pop_assignment(Strategy(name), share, client_ids[-1], queues, client_ids)
-        if share == 0 or share >= member_count - 1:
-            assert found == [MessageQueue("FooBar", "defaultBroker", ALL_QUEUES_OF_BROKER)]
-        elif queue_count < member_count:
-            assert len(found) == 1
-        elif name == CONSISTENT_HASH:
-            assert 0 < len(found) <= queue_count
-        else:
-            least, rest = divmod(queue_count, member_count)
-            assert least * (share + 1) <= len(found) <= (least + (rest > 0)) * (share + 1)
