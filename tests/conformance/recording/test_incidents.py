@@ -7,8 +7,7 @@ No Spark.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from operator import attrgetter
 from pathlib import Path
@@ -16,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from schemas import FINDINGS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, REBALANCE_INTERVALS
-from spark_jobs.cli.main import main
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.values import AuditedTime, Incident
 from spark_jobs.domain.model.intervals import Interval, StepGrid
@@ -26,6 +24,7 @@ from spark_jobs.store.read.finding_rows import published_findings
 from tests.conformance.recording.test_live_bodies import DATA
 from tests.spark.recording.conftest import EXAMPLE
 from tests.spark.recording.test_timeline import BEGIN, END, EVERYBODY, T0
+from tests.support.commands import Typed
 from tests.support.kernel import recorded_rows
 from tests.support.recordings import DAY, HOUR, PROXIES, Published, audited, write_warehouse
 from tests.support.stored import arrow_table
@@ -173,59 +172,48 @@ def warehouse(hourly: Published, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return folder
 
 
-def shown(capsys: pytest.CaptureFixture[str], warehouse: Path, *options: str) -> str:
-    assert main(["incidents", "--warehouse", str(warehouse), *options]) == 0
-    return capsys.readouterr().out
-
-
-def test_the_command_lists_them_the_worst_first(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    age, *out = shown(capsys, warehouse).splitlines()
+def test_the_command_lists_them_the_worst_first(warehouse: Path, typed: Typed) -> None:
+    age, *lines = typed("incidents", warehouse=warehouse).lines
     assert age.startswith("The data end at 2026-11-21T02:26:56Z, ")
-    assert len(out) == 20
-    assert [line.split()[0] for line in out[:19]] == ["ERROR"] * 11 + ["WARN"] * 7 + ["INFO"]
-    # Open, with most messages piled up.
-    assert out[0].startswith("ERROR STRANDED_WRITE_QUEUES group=legacy-import since=2026-11-21T02:02:28Z ")
-    assert out[18] == (
+    assert [line.split()[0] for line in lines[:-1]] == ["ERROR"] * 11 + ["WARN"] * 7 + ["INFO"]
+    # Open, with the highest peak backlog.
+    assert lines[0].startswith("ERROR STRANDED_WRITE_QUEUES group=legacy-import since=2026-11-21T02:02:28Z ")
+    assert lines[-2:] == [
         "INFO UNOBSERVED groups=17 since=2026-11-21T02:26:55Z (33 min 04 s, open) id=ec987b92 "
-        "Snapshots of 17 groups are missing"
-    )
-    assert out[-1] == "19 incidents: 11 ERROR, 7 WARN, 1 INFO; 11 are open"
-    assert "0 ERROR" not in shown(capsys, warehouse, "--open")
+        "Snapshots of 17 groups are missing",
+        "19 incidents: 11 ERROR, 7 WARN, 1 INFO; 11 are open",
+    ]
+    assert "0 ERROR" not in typed("incidents --open", warehouse=warehouse).out
 
 
 @pytest.mark.parametrize(
     ("options", "rules"),
     [
-        (["--group", "payment-service"], ["DUPLICATE_CLIENT_ID", "UNOBSERVED"]),
-        (["--group", "batch-export", "--interval", "2026-11-21T02:18/2026-11-21T02:20"], ["OFFSET_REWOUND"]),
-        (["--group", "legacy-import", "--open"], ["STRANDED_WRITE_QUEUES", "SLOW_LISTENER", "UNOBSERVED"]),
-        (["--cluster", "demo", "--group", "ledger", "--interval", "2026-11-21T02:10/2026-11-21T02:20"], []),
+        ("--group payment-service", ["DUPLICATE_CLIENT_ID", "UNOBSERVED"]),
+        ("--group batch-export --interval 2026-11-21T02:18/2026-11-21T02:20", ["OFFSET_REWOUND"]),
+        ("--group legacy-import --open", ["STRANDED_WRITE_QUEUES", "SLOW_LISTENER", "UNOBSERVED"]),
+        ("--cluster demo --group ledger --interval 2026-11-21T02:10/2026-11-21T02:20", []),
     ],
 )
-def test_only_what_is_asked_for(
-    options: list[str], rules: Iterable[str], warehouse: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    document = json.loads(shown(capsys, warehouse, *options, "--json"))
+def test_only_incidents_that_are_asked_for(options: str, rules: list[str], warehouse: Path, typed: Typed) -> None:
+    document = typed(f"incidents {options} --json", warehouse=warehouse).document
     assert [one["rule"] for one in document["incidents"]] == rules
 
 
-def test_an_incident_is_shown_in_full_and_unknown_names_are_errors_that_help(
-    warehouse: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (twins, _) = json.loads(shown(capsys, warehouse, "--group", "payment-service", "--json"))["incidents"]
+def test_an_incident_is_shown_in_full(warehouse: Path, typed: Typed) -> None:
+    duplicate, _ = typed("incidents --group payment-service --json", warehouse=warehouse).document["incidents"]
+    shown = typed("incidents --id", duplicate["incident_id"], warehouse=warehouse).out
     text = Path(__file__).parents[2] / "data" / "explained" / "incident.txt"
-    told = shown(capsys, warehouse, "--id", twins["incident_id"]).replace(twins["incident_id"], "ID")
-    assert told == text.read_text(encoding="utf-8")
-    assert main(["incidents", "--warehouse", str(warehouse), "--group", "payment"]) == 3
-    assert "did you mean payment-service?" in capsys.readouterr().err
-    assert main(["incidents", "--warehouse", str(warehouse), "--cluster", "eu"]) == 3
-    assert "there is no cluster eu; audited clusters: demo" in capsys.readouterr().err
-    assert main(["incidents", "--warehouse", str(warehouse), "--id", "zz"]) == 3
-    assert "there is no incident zz: list them without --id" in capsys.readouterr().err
+    assert shown.replace(duplicate["incident_id"], "ID") == text.read_text(encoding="utf-8")
 
 
-def test_before_the_recording_begins_nothing_is_known(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its first snapshots are of 02:02:26."""
-    assert main(["incidents", "--warehouse", str(warehouse), "--interval", "2026-11-21T02:00/2026-11-21T02:02"]) == 2
-    unknown = "unknown: nothing was recorded in 2026-11-21T02:00Z/2026-11-21T02:02Z"
-    assert capsys.readouterr().out.splitlines()[1:] == [unknown]
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--group payment", "did you mean payment-service?"),
+        ("--cluster eu", "there is no cluster eu; audited clusters: demo"),
+        ("--id zz", "there is no incident zz: list them without --id"),
+    ],
+)
+def test_an_unknown_name_is_an_error_that_helps(options: str, message: str, warehouse: Path, typed: Typed) -> None:
+    assert message in typed(f"incidents {options}", warehouse=warehouse, code=3).err

@@ -1,7 +1,7 @@
-"""Every total of the recordings: by hand, counted again from the recorded lines, and the same wherever it is told.
+"""Every total of the recordings: by hand, counted again from the recorded lines, and the same wherever it is shown.
 
-`status`, `incidents`, `explain`, the report, the metrics and SQL over the tables are asked for the same numbers: what
-waits in a group's queues at the first and at the last sample, what piled up, how long queues had no owner. No Spark.
+`status`, `incidents`, `explain`, the report, the metrics and SQL over the tables are asked for the same numbers: the
+backlog of a group at the first and at the last sample, its peak, and how long queues had no owner. No Spark.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import gzip
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,13 +19,12 @@ import duckdb
 import pytest
 
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, OUTPUTS, QUEUE_PROGRESS
-from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.incidents.values import GroupCost
 from spark_jobs.show.explain import explain_group
 from spark_jobs.show.incidents import IncidentQuery, incidents_and_unknown
 from spark_jobs.show.metrics import metrics
 from spark_jobs.show.report import report
 from spark_jobs.show.status import statuses
-from spark_jobs.show.text.explanation import GroupExplanation
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.published import Scope
@@ -42,26 +41,32 @@ class Backlog(NamedTuple):
     unknown_queues: int
 
 
+class AuditedRecording(NamedTuple):
+    """A recording, what its audit published, where, and the report on it."""
+
+    file: Path
+    published: Published
+    tables: DeltaTables
+    page: str
+
+    @property
+    def backlogs(self) -> dict[str, Backlog]:
+        return backlogs_of(self.published[GROUP_STATUS])
+
+
 @pytest.fixture(scope="module", params=[(EXAMPLE, HOUR), (PROXIES, PROXIES_HOUR)], ids=["members", "proxies"])
 def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AuditedRecording:
     file, hour = request.param
     published, folder = audited(3600, (hour,), OUTPUTS, file), tmp_path_factory.mktemp("totals")
     write_warehouse(folder, published, 3600, hour)
-    return AuditedRecording(file, hour, published, DeltaTables(Location.parse(str(folder))))
+    tables = DeltaTables(Location.parse(str(folder)))
+    return AuditedRecording(file, published, tables, report(tables, Scope(hour), lambda _: None))
 
 
-class AuditedRecording(NamedTuple):
-    """A recording, what its audit published, and where."""
-
-    file: Path
-    hour: Interval
-    published: Published
-    tables: DeltaTables
-
-    @property
-    def backlogs(self) -> dict[str, Backlog]:
-        names = ("backlog_start", "backlog_end", "unknown_queues")
-        return {row["consumer_group"]: Backlog(*(row[name] for name in names)) for row in self.published[GROUP_STATUS]}
+def backlogs_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Backlog]:
+    """By group, from rows with the columns of `group_status`."""
+    names = ("backlog_start", "backlog_end", "unknown_queues")
+    return {row["consumer_group"]: Backlog(*(row[name] for name in names)) for row in rows}
 
 
 _QUEUE = re.compile(r'\{("brokerName":"[^"]*","queueId":\d+,"topic":"[^"]*")\}:(\{[^}]*\})')
@@ -86,11 +91,9 @@ def counted(queues: dict[tuple[str, str, int], list[tuple[int, int | None]]]) ->
     """By each queue's first and last sample."""
     filled = [samples for samples in queues.values() if samples[-1][0]] or list(queues.values())
     both = [(samples[0][1], samples[-1][1]) for samples in filled if samples[-1][1] is not None]
+    starts, ends = [start for start, _ in both if start is not None], [end for _, end in both if end is not None]
     unknown = sum(samples[-1][1] is None for samples in queues.values())
-    if not both:
-        return Backlog(None, None, unknown)
-    starts = [start for start, _ in both if start is not None]
-    return Backlog(sum(starts) if len(starts) == len(both) else None, sum(end for _, end in both if end), unknown)
+    return Backlog(sum(starts) if both and len(starts) == len(both) else None, sum(ends) if both else None, unknown)
 
 
 #: By hand, from the lines of the recording: the sums of the queues' first and last samples.
@@ -144,47 +147,43 @@ NEVER_COMMITTED = {"config-service", "geo-service", "notify-service"}
 
 def test_who_falls_behind_never_catches_up(recording: AuditedRecording) -> None:
     rows = {row["consumer_group"]: row for row in recording.published[GROUP_STATUS]}
-    told = {
-        name: (row["catches_up"], row["catch_up_seconds"], row["retention_left_seconds"]) for name, row in rows.items()
+    names = ("catches_up", "catch_up_seconds", "retention_left_seconds")
+    unknown = {name for name, row in rows.items() if row["backlog_end"] is None} | NEVER_COMMITTED
+    expected: dict[str, tuple[Any, ...]] = dict.fromkeys(rows, (True, 0.0, None))
+    expected |= dict.fromkeys(unknown & rows.keys(), (None, None, None))
+    expected |= {name: (False, None, left) for name, left in BEHIND.items() if name in rows}
+    assert {group: tuple(row[name] for name in names) for group, row in rows.items()} == expected
+
+
+def test_the_lines_of_the_recording_show_the_same(recording: AuditedRecording) -> None:
+    lags, audited = recorded_lags(recording.file), recording.backlogs
+    by_hand = BY_HAND if recording.file == EXAMPLE else {}
+    assert audited.keys() <= lags.keys()
+    by_offsets = {group: counted(lags[group]) for group in audited.keys() - NOT_BY_OFFSETS}
+    assert audited == audited | by_offsets | by_hand
+
+
+def test_status_report_metrics_and_sql_show_the_same(recording: AuditedRecording) -> None:
+    audited = recording.backlogs
+    assert backlogs_of(statuses(recording.tables).groups) == audited
+    assert gauge(recording, "backlog_messages") == {
+        group: backlog.end for group, backlog in audited.items() if backlog.end is not None
     }
-    caught_up, unknown = (True, 0.0, None), (None, None, None)
-    assert told == {
-        name: (False, None, BEHIND[name])
-        if name in BEHIND
-        else unknown
-        if row["backlog_end"] is None or name in NEVER_COMMITTED
-        else caught_up
-        for name, row in rows.items()
+    assert gauge(recording, "backlog_unknown_queues") == {
+        group: backlog.unknown_queues for group, backlog in audited.items()
+    }
+    assert dict(_fleet_cells(recording.page, "backlog at start", "backlog at end")) == {
+        group: (_number(backlog.start), _number(backlog.end)) for group, backlog in audited.items()
+    }
+    assert dict(_by_sql(recording)) == {
+        group: audited[group] for group in audited.keys() - {"price-cache", _PROXIES_GROUP}
     }
 
 
-def test_the_lines_of_the_recording_say_the_same(recording: AuditedRecording) -> None:
-    lags, told = recorded_lags(recording.file), recording.backlogs
-    assert told.keys() - lags.keys() == set()
-    assert {group: told[group] for group in told.keys() - NOT_BY_OFFSETS} == {
-        group: counted(lags[group]) for group in told.keys() - NOT_BY_OFFSETS
-    }
-    by_hand = {group: backlog for group, backlog in BY_HAND.items() if recording.file == EXAMPLE}
-    assert {group: told[group] for group in by_hand} == by_hand
-
-
-def test_status_report_metrics_and_sql_say_the_same(recording: AuditedRecording) -> None:
-    told = recording.backlogs
-    found = {row["consumer_group"]: row for row in statuses(recording.tables).groups}
-    names = Backlog._fields
-    assert {
-        group: (row["backlog_start"], row["backlog_end"], row["unknown_queues"]) for group, row in found.items()
-    } == {group: tuple(getattr(backlog, name) for name in names) for group, backlog in told.items()}
-    gauges = {family.name: family.samples for family in metrics(recording.tables).collect()}
-    waiting = {one.labels["consumer_group"]: one.value for one in gauges["rebalance_audit_backlog_messages"]}
-    assert waiting == {group: backlog.end for group, backlog in told.items() if backlog.end is not None}
-    unknown = {one.labels["consumer_group"]: one.value for one in gauges["rebalance_audit_backlog_unknown_queues"]}
-    assert unknown == {group: backlog.unknown_queues for group, backlog in told.items()}
-    page = report(recording.tables, Scope(recording.hour), lambda _: None)
-    assert dict(_fleet_cells(page, "backlog at start", "backlog at end")) == {
-        group: (_number(backlog.start), _number(backlog.end)) for group, backlog in told.items()
-    }
-    assert dict(_by_sql(recording)) == {group: told[group] for group in told.keys() - {"price-cache", _PROXIES_GROUP}}
+def gauge(recording: AuditedRecording, name: str) -> dict[str, float]:
+    """By group."""
+    (samples,) = (one.samples for one in metrics(recording.tables).collect() if one.name == f"rebalance_audit_{name}")
+    return {sample.labels["consumer_group"]: sample.value for sample in samples}
 
 
 _PROXIES_GROUP = "CID_DefaultHeartBeatSyncerTopic"
@@ -223,32 +222,29 @@ def _by_sql(recording: AuditedRecording) -> Iterator[tuple[str, Backlog]]:
     yield from ((group, Backlog(*numbers)) for group, *numbers in rows)
 
 
-def test_explain_says_the_same(recording: AuditedRecording) -> None:
+def test_explain_shows_the_same(recording: AuditedRecording) -> None:
     """Of the whole step, and, at the last moment of which anything is known, of all topics together."""
-    for row in recording.published[GROUP_STATUS]:
-        group, backlog = row["consumer_group"], recording.backlogs[row["consumer_group"]]
-        ends: dict[str, Any] = {}
-        for one in recording.published[QUEUE_PROGRESS]:
-            if one["consumer_group"] == group:
-                ends[one["topic"]] = max(ends.get(one["topic"], one["interval_end"]), one["interval_end"])
-        stories = [_explained(recording, group, topic, end) for topic, end in ends.items()]
-        assert all(story.status and story.status["backlog_start"] == backlog.start for story in stories)
-        assert all(story.status and story.status["backlog_end"] == backlog.end for story in stories)
-        of_topics = [topic.backlog for story in stories for topic in story.topics]
-        lasts = [one.last for one in of_topics if one and one.last is not None]
-        assert sum(lasts) == (backlog.end or 0), group
-        assert sum(unknown.queue_count for one in of_topics if one for unknown in one.unknown) == backlog.unknown_queues
+    ends: dict[tuple[str, str], datetime] = {}
+    for row in recording.published[QUEUE_PROGRESS]:
+        key = row["consumer_group"], row["topic"]
+        ends[key] = max(ends.get(key, row["interval_end"]), row["interval_end"])
+    for group, backlog in recording.backlogs.items():
+        stories = [
+            explain_group(recording.tables, Scope(None, None, group), end - timedelta(milliseconds=1), topic)
+            for (of_group, topic), end in ends.items()
+            if of_group == group
+        ]
+        step = {story.status and (story.status["backlog_start"], story.status["backlog_end"]) for story in stories}
+        assert step == ({backlog[:2]} if stories else set())
+        of_topics = [topic.backlog for story in stories for topic in story.topics if topic.backlog]
+        assert sum(one.last for one in of_topics if one.last is not None) == (backlog.end or 0), group
+        assert sum(unknown.queue_count for one in of_topics for unknown in one.unknown) == backlog.unknown_queues
 
 
-def _explained(recording: AuditedRecording, group: str, topic: str, end: Any) -> GroupExplanation:
-    return explain_group(recording.tables, Scope(None, None, group), end - timedelta(milliseconds=1), topic)
-
-
-def test_incidents_and_sql_say_how_long_queues_had_no_owner(recording: AuditedRecording) -> None:
+def test_incidents_report_and_sql_show_how_long_queues_had_no_owner(recording: AuditedRecording) -> None:
     told: dict[str, float] = defaultdict(float)
-    for incident in incidents_and_unknown(recording.tables, IncidentQuery()).incidents:
-        for cost in incident.costs:
-            told[cost.consumer_group] += cost.unassigned_queue_minutes
+    for cost in costs(recording):
+        told[cost.consumer_group] += cost.unassigned_queue_minutes
     database = duckdb.connect()
     for table in (ALLOCATIONS, QUEUE_PROGRESS):
         database.register(table.name, arrow_table(table, recording.published[table]))
@@ -267,35 +263,33 @@ def test_incidents_and_sql_say_how_long_queues_had_no_owner(recording: AuditedRe
     assert {group: minutes for group, minutes in told.items() if minutes} == pytest.approx(dict(rows))
     by_hand = {group: minutes for group, minutes in UNOWNED.items() if recording.file == EXAMPLE}
     assert {group: told[group] for group in by_hand} == pytest.approx(by_hand, abs=0.001)
-    page = report(recording.tables, Scope(recording.hour), lambda _: None)
-    cells = re.findall(r'data-label="queue-minutes without owner">([^<]*)<', page)
+    cells = re.findall(r'data-label="queue-minutes without owner">([^<]*)<', recording.page)
     assert set(cells) - {"–"} == {f"{minutes:.1f}" for _, minutes in rows}
 
 
-#: What piled up at one moment in the queues that the sentence about capacity, an incident and a finding are about.
-PILED_UP = {
+def costs(recording: AuditedRecording) -> list[GroupCost]:
+    found = incidents_and_unknown(recording.tables, IncidentQuery()).incidents
+    return [cost for incident in found for cost in incident.costs]
+
+
+#: The peak backlog of the queues that the sentence about capacity, an incident and a finding are about.
+PEAKS = {
     "mixed-service": ("2,720 messages in 2 queues", 1439 + 1281),
     "legacy-import": ("2,229 messages in 2 queues", 2229),
     "batch-export": ("18,846 messages in 16 queues", 18846),
     "dead-service": ("4,405 messages in 4 queues", 4405),
 }
-#: More lies in the queues of `legacy` that nobody may read, of which another incident tells.
-MOST = {group: messages for group, (_, messages) in PILED_UP.items()} | {"legacy-import": 11767}
+#: More is in the unreadable queues of `legacy`, which are the subject of another incident.
+MOST = {group: messages for group, (_, messages) in PEAKS.items()} | {"legacy-import": 11767}
 
 
-def test_incidents_findings_report_and_the_capacity_sentence_say_what_piled_up(recording: AuditedRecording) -> None:
-    costs = [
-        cost
-        for incident in incidents_and_unknown(recording.tables, IncidentQuery()).incidents
-        for cost in incident.costs
-    ]
-    told = {(cost.consumer_group, cost.peak_backlog_messages) for cost in costs}
+def test_incidents_findings_report_and_the_capacity_sentence_show_the_peak(recording: AuditedRecording) -> None:
+    of_incidents = {(cost.consumer_group, cost.peak_backlog_messages) for cost in costs(recording)}
     found = {(row["consumer_group"], row["evidence"]["backlog_max"]) for row in recording.published[FINDINGS]}
-    page = report(recording.tables, Scope(recording.hour), lambda _: None)
-    in_report = dict(_fleet_cells(page, "peak backlog"))
+    in_report = dict(_fleet_cells(recording.page, "peak backlog"))
     advice = {row["consumer_group"]: row["advice"] for row in recording.published[GROUP_STATUS]}
-    for group in PILED_UP.keys() & advice.keys():
-        sentence, messages = PILED_UP[group]
+    for group in PEAKS.keys() & advice.keys():
+        sentence, messages = PEAKS[group]
         assert sentence in advice[group]
-        assert (group, messages) in told & found
+        assert (group, messages) in of_incidents & found
         assert in_report[group] == (_number(MOST[group]),)
