@@ -1,7 +1,5 @@
 """Tables from which tests in a Spark session start."""
 
-from __future__ import annotations
-
 import pytest
 from pyspark.sql import SparkSession
 

@@ -1,7 +1,5 @@
 """Counts of Spark's work; those of a whole run: `recording/test_kernel.py`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pyspark.sql import SparkSession

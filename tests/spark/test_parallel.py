@@ -1,7 +1,5 @@
 """Work in parallel keeps its order, its errors and the caller's name for Spark's jobs."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 from threading import Barrier, Event

@@ -1,7 +1,5 @@
 """Java's temporary files go with the process that started it, however that ended."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

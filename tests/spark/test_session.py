@@ -1,7 +1,5 @@
 """A session of Spark."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Tables are made from their schemas, and found again only as such."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from urllib.parse import urlsplit
 

@@ -1,7 +1,5 @@
 """A real Airflow with a home of its own; every command is a process, as for an operator, and ends with the tests."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Print the DAGs of the files as Airflow reads them, as JSON: a separate process with its own AIRFLOW_HOME."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A notifier of Airflow that writes what it is told to a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Airflow's scheduler, DAG processor, triggerer and API server, as `airflow standalone` starts them."""
 
-from __future__ import annotations
-
 import json
 import socket
 import time

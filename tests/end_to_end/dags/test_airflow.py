@@ -2,8 +2,6 @@
 two fleets of a user's own DAG file.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Airflow reads these tasks, edges, settings and commands from the DAG files."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

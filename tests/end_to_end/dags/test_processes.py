@@ -1,7 +1,5 @@
 """Whatever a test of Airflow has started ends with it, however it ends."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The capacity of push consumers: measured on a real cluster (ten minutes), and predicted from their running info."""
 
-from __future__ import annotations
-
 import json
 import signal
 import time

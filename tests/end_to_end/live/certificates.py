@@ -1,7 +1,5 @@
 """A certificate authority of a test, and the files of RocketMQ's TLS that name it."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import NamedTuple

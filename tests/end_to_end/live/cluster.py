@@ -1,7 +1,5 @@
 """Name servers, brokers, and a cluster-mode proxy, all on loopback."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

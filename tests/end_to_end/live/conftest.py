@@ -1,7 +1,5 @@
 """Which tests a version of RocketMQ can run."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.end_to_end.live.cluster import VERSION

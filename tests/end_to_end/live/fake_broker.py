@@ -1,7 +1,5 @@
 """A name server and broker in one that answers as RocketMQ does, but for one kind of request."""
 
-from __future__ import annotations
-
 import json
 import socket
 import struct

@@ -1,7 +1,5 @@
 """Clients of other languages, and older ones of Java: built or fetched once, and kept beside the jars."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

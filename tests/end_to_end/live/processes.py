@@ -1,7 +1,5 @@
 """Java processes that end with the test, however it ends, and the jars they need."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import secrets

@@ -2,8 +2,6 @@
 second.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 

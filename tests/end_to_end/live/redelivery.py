@@ -3,8 +3,6 @@
 `python -m tests.end_to_end.live.redelivery FOLDER` records a cluster of POP groups for some minutes; one of them does.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

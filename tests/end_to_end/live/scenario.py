@@ -1,7 +1,5 @@
 """Events of the cluster while it is recorded, by their seconds."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

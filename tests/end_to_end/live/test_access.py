@@ -2,8 +2,6 @@
 sentence says so. No secret is anywhere.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

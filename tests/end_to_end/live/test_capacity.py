@@ -1,7 +1,5 @@
 """The reports of members predict how fast they drain a backlog: the experiment of `capacity.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """A group and a topic are deleted, as `mqadmin deleteSubGroup` and `deleteTopic` do, while `capture` records."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """A master stops, its slave serves, the master returns with the offsets of the time when it stopped."""
 
-from __future__ import annotations
-
 import time
 from datetime import datetime, timedelta
 from itertools import pairwise

@@ -2,8 +2,6 @@
 connection: the answers of all other kinds of request arrive.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

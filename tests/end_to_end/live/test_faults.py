@@ -2,8 +2,6 @@
 each time once, what is missing is told of as such and nothing else is, and nothing is left running.
 """
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import time

@@ -2,8 +2,6 @@
 5.5.1 they list it for good, and from then on until its heartbeats have been missing for 120 s.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from datetime import UTC, datetime, timedelta

@@ -4,8 +4,6 @@ each event is an incident or none, and the logs of the same time say the same.
 `LIVE_KEPT` names the folder that an earlier run left: it is audited again, and nothing is started.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections import Counter, defaultdict

@@ -3,8 +3,6 @@
 `ROCKETMQ` names the version of cluster and admin client (5.4.0); needs Maven, and the network at its first run.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

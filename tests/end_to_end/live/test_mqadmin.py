@@ -2,8 +2,6 @@
 queue, totals, members.
 """
 
-from __future__ import annotations
-
 import json
 import signal
 import time

@@ -4,8 +4,6 @@ done to it.
 `ROCKETMQ` names the version of servers and clients, 4.3.0 or later, or `4.9.4+5.4.0` for a broker of each.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass

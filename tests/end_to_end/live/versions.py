@@ -1,7 +1,5 @@
 """Events of a cluster of any version while it is recorded, and their traces in the recording."""
 
-from __future__ import annotations
-
 import re
 import signal
 import time

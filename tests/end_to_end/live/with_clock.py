@@ -3,8 +3,6 @@
 The file holds the seconds by which the clock is off.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

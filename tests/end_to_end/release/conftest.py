@@ -1,7 +1,5 @@
 """The distributions, built and installed once, and the warehouse that all tests read."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fresh virtual environments, and what is installed into them: nothing of the checkout is on their path."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

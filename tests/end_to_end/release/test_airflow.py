@@ -1,7 +1,5 @@
 """The wheel with `[airflow]`: its DAGs are read where nothing of the project but the wheel is."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The wheel without an extra: reads what was published elsewhere, and says what an audit needs."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The files of a release: the sdist makes the same wheel, and the tools of those who publish find nothing wrong."""
 
-from __future__ import annotations
-
 import re
 import tarfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The deployment: the Dockerfile's steps, done by hand in an empty folder, the compose file and the manifests."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

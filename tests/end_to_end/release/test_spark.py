@@ -1,7 +1,5 @@
 """The wheel with `[spark,report]`: from set-up to a verified audit, and what is left when it is removed."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Mutations of the body of a line: kind by kind, field by field."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

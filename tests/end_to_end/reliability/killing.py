@@ -1,7 +1,5 @@
 """A command in a process group of its own, some of which is killed at a moment."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Mutations of a line of a recording, whatever its kind."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """A change of a line of a recording, and what must become of the changed line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 

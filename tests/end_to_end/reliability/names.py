@@ -1,7 +1,5 @@
 """Names as nobody should choose them: RocketMQ takes most of them, and what reads them shows text, and does nothing."""
 
-from __future__ import annotations
-
 from typing import Final
 
 FORMULAS: Final = ("=1+1", "+cmd|' /C calc'!A0", "@SUM(1+1)", "-2+3", '=HYPERLINK("http://x","y")')

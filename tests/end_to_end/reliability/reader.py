@@ -1,7 +1,5 @@
 """Somebody who reads the published tables all the time, as users do, and remembers the states of steps."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections import defaultdict

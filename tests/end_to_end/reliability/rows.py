@@ -3,8 +3,6 @@
 What breaks a rule, and what just keeps it, stands by hand in `tests/unit/expectations`; names are hostile besides.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Iterator
 from itertools import chain, cycle, islice

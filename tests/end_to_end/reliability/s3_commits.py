@@ -4,8 +4,6 @@
 ends, so that several begin at once.
 """
 
-from __future__ import annotations
-
 import sys
 
 from spark_jobs.runtime.session import get_session

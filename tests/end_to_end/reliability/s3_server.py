@@ -6,8 +6,6 @@ with `--busy` it answers the first write of each commit as Amazon does while ano
 """
 
 # mypy: disable-error-code="import-not-found,misc,no-any-return"
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

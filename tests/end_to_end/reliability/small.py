@@ -1,7 +1,5 @@
 """A few minutes of two groups of the recording, and the commands on them, each a process as a user starts it."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Two hours of a small group, audited before some snapshots came, which `run`, `late` and `backfill` then see."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

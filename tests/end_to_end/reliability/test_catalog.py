@@ -1,7 +1,5 @@
 """A warehouse in a catalog, the whole way: Spark's own, its metastore an embedded Derby database."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Disks, folders and permissions that fail in mid-run: one sentence, exit code 4, and the next run completes."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -4,8 +4,6 @@
 `make test` looks at one of each without Spark.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

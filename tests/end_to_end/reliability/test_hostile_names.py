@@ -1,7 +1,5 @@
 """A cluster whose groups, topics, brokers and clients all have hostile names: whatever is told of it is text."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ odd, is audited as if they were not there.
 `make reliability` takes ROWS of them (100,000), `make slow` a few hundred.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

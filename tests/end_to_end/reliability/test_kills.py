@@ -1,7 +1,5 @@
 """SIGKILL at random moments: no reader sees half a step, the same command again completes, and nothing stays behind."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """Everything that set-up fetched is enough: nothing asks the network at run time."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A warehouse on S3, the whole way: one server (moto's), every command a process of its own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

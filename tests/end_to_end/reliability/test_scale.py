@@ -1,7 +1,5 @@
 """Histories that are not of a comfortable size, by the command line, in a process whose memory is watched."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """A process that is stopped while it publishes, and continued after others were let in; S3 is moto's server."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

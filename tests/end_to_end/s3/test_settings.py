@@ -2,8 +2,6 @@
 own compiler compiles the log store, and a warehouse on S3 is refused without it.
 """
 
-from __future__ import annotations
-
 import os
 from types import SimpleNamespace
 from typing import cast

@@ -1,7 +1,5 @@
 """The documentation site in a real browser, wide and narrow (`make docs` builds it first)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer

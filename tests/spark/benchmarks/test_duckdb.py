@@ -1,7 +1,5 @@
 """DuckDB computes what a run publishes: intervals, owners and lags, whole tables of a fleet of six groups."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

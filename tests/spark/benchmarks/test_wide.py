@@ -1,7 +1,5 @@
 """The strategies' configurations fit the fleets that are audited under them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

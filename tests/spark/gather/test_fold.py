@@ -3,8 +3,6 @@
 That a run publishes what the kernel evaluates of the same rows: `tests/end_to_end/reliability/test_hostile_rows.py`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

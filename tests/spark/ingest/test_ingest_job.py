@@ -1,7 +1,5 @@
 """Recordings into real Delta tables."""
 
-from __future__ import annotations
-
 import gzip
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor

@@ -2,8 +2,6 @@
 flat views of what it publishes are there in Spark too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta

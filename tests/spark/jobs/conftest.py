@@ -1,7 +1,5 @@
 """The warehouse that tests of several jobs share."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from typing import Any

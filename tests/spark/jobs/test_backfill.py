@@ -1,7 +1,5 @@
 """A history of three steps, audited a run per step: what comes of it, of steps that fail, and of going on later."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable
 from datetime import timedelta

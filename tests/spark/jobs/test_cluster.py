@@ -1,7 +1,5 @@
 """An audit on a cluster whose workers' Python has what docs/cluster.md lists, and nothing of this project."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

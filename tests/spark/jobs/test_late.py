@@ -1,7 +1,5 @@
 """Which published steps would read other rows now. A step reads from 420 s before it: warm-up 360 s, gap 60 s."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

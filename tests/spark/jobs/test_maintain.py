@@ -1,7 +1,5 @@
 """Old files go, small ones are put together, and what the last runs have read or published stays readable."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

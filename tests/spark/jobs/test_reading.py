@@ -1,7 +1,5 @@
 """Published tables read without Spark: the same rows, no JVM, and so it stays."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

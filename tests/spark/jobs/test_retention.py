@@ -1,7 +1,5 @@
 """Days that are older than they are kept go, and what is left of them is neither audited again nor called late."""
 
-from __future__ import annotations
-
 import json
 import logging
 import shutil

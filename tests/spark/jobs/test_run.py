@@ -1,7 +1,5 @@
 """The main job on small hand-written histories, and what it does with bad use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sightings of days ago, from the recording to the finding."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """One audit as two tasks, each of which may be run again, leaves the tables of one `run`; `verify` audits it again."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

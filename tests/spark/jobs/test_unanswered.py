@@ -1,7 +1,5 @@
 """A group that brokers list, and whose members no broker returned, from the recording to the finding."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Warehouses that older versions wrote, brought up to date by `maintain --upgrade`, or refused."""
 
-from __future__ import annotations
-
 import json
 import re
 import tarfile

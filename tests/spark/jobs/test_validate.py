@@ -1,7 +1,5 @@
 """`validate` on what a run has published: clean, changed behind its back, of one topic only, and bad use."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from pathlib import Path

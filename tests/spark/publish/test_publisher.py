@@ -1,7 +1,5 @@
 """A publish: the rows that it replaces, those that it leaves, its commits, and the hash of its content."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 

@@ -1,7 +1,5 @@
 """One run at a time publishes, and what one left half done is undone before the next one does."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -1,7 +1,5 @@
 """Rows that are set aside: with every reason, once, and never more than a step may lose."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any, NamedTuple

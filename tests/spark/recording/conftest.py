@@ -1,7 +1,5 @@
 """The recording, loaded and audited once for all tests of this folder."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """The Python API: its page and its notebook run on the audited recording, and its tables are typed."""
 
-from __future__ import annotations
-
 import ast
 import doctest
 import json

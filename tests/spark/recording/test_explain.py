@@ -5,8 +5,6 @@ lines (members and addresses, as broker-a sees them) and its `stats` lines (back
 hand).
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -4,8 +4,6 @@ So what the kernel says of rows without Spark, in this folder and others, is wha
 of a run, jobs of Spark and files that it reads, do not depend on the size of the recording.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

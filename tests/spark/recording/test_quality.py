@@ -1,7 +1,5 @@
 """The gate on the recording: its sources and what was published keep every rule."""
 
-from __future__ import annotations
-
 from pyspark.sql import SparkSession
 
 from expectations import SUITES

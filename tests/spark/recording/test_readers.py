@@ -1,7 +1,5 @@
 """Spark gathers of the recording the same as is gathered without Spark."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass

@@ -1,7 +1,5 @@
 """The report of the recording: what was done to the cluster is where and when the script says it is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -8,8 +8,6 @@ it froze, and looks every 10 s: 110 s after, ± 20. Of the slow consumer's 200 m
 T0 + 252 shows fewer, the next one more.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -4,8 +4,6 @@ A client asked for its running info lists the queues it really has (`mqTable`). 
 settled must agree with the published allocation. What is excused is a rule with its reason, never a name.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator

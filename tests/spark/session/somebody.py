@@ -3,8 +3,6 @@
 python -m tests.spark.session.somebody audit WAREHOUSE
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

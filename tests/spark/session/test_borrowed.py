@@ -1,7 +1,5 @@
 """Audits in somebody's session: it stays as it was, the results are the same, and what is missing is said first."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
