@@ -11,7 +11,7 @@ from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, QUEUE_PROGRESS, ROUT
 from tests.support.kernel import published
 from tests.support.snapshots import by_table, membership, offsets, route
 from tests.support.tables import cells, seconds
-from tests.support.times import HOUR, at
+from tests.support.times import HOUR, at, naive
 
 TIMES = range(0, 600, 20)
 
@@ -89,6 +89,10 @@ def test_progress_is_what_the_samples_of_the_interval_show(rows: Published) -> N
         for (group, start), row in rows.items()
     ]
     assert sorted(found) == sorted(cells(PROGRESS))
+
+
+def test_an_offset_is_rewound_at_the_sample_that_shows_it(rows: Published) -> None:
+    assert [rows[group, 0]["rewound_at"] for group in ("reset", "slow")] == [naive(300), None]
 
 
 def test_an_interval_without_samples_has_no_values(rows: Published) -> None:
