@@ -122,9 +122,9 @@ def show_findings(console: Console, findings: Sequence[Finding]) -> None:
         ),
     )
     counts = Counter(finding["severity"] for finding in findings if not finding["silenced_because"])
-    muted = sum(1 for finding in findings if finding["silenced_because"])
-    muted_text = f"; {count(muted, 'finding')} silenced" if muted else ""
-    show_rows(console, findings, lambda: _drawn(findings, console.width), _line, findings_text(counts) + muted_text)
+    silenced = sum(1 for finding in findings if finding["silenced_because"])
+    silenced_text = f"; {count(silenced, 'finding')} silenced" if silenced else ""
+    show_rows(console, findings, lambda: _drawn(findings, console.width), _line, findings_text(counts) + silenced_text)
 
 
 def findings_text(counts: Mapping[str, int]) -> str:

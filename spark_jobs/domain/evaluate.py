@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
-from spark_jobs.domain.kernel.audited_step import AuditedStep, Switch
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval, Switch
 from spark_jobs.domain.kernel.following import with_settling
 from spark_jobs.domain.kernel.group_spans import group_spans
 from spark_jobs.domain.kernel.locks import with_locks
@@ -18,7 +18,7 @@ from spark_jobs.domain.kernel.triggers import SwitchedAt, expired_at, switches, 
 from spark_jobs.domain.kernel.unread import unread_topics
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.history import GroupHistory
-from spark_jobs.domain.model.window import AuditSettings
+from spark_jobs.domain.model.window import AuditSettings, StepWindow
 from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.catalog import RULES
@@ -67,16 +67,12 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
     """The step replayed and measured. `replays` is the group's own: it knows the states of the steps before."""
     window = settings.window(step_start)
     spans = group_spans(history, window, settings)
-    expired = partial(expired_at, history.clients, window, settings.cadence)
     absences = gone_topics(history, spans.routes, spans.memberships, window, settings)
     switched = {topic: switches(series, window, absences.get(topic, ())) for topic, series in history.serving.items()}
-    all_intervals = StepTimeline(spans, window, settings, replays, history.clients).intervals()
+    timeline = StepTimeline(spans, window, settings, replays, history.clients)
     by_topic = {
-        topic: list(with_locks(of_topic_with_moves, history.clients, settings))
-        for topic, of_topic in groupby(all_intervals, key=lambda interval: interval.topic)
-        for near in [_near(switched.get(topic, ()), settings)]
-        for moved in [with_moves(list(of_topic), window.observed_from, expired, near)]
-        for of_topic_with_moves in [with_settling(moved, history.clients, settings)]
+        topic: _with_changes(list(of_topic), history, window, settings, switched.get(topic, ()))
+        for topic, of_topic in groupby(timeline.intervals(), key=lambda interval: interval.topic)
     }
     intervals = [interval for of_topic in by_topic.values() for interval in of_topic]
     unread = unread_topics(history.topics, spans.subscribed - spans.offset_topics, window)
@@ -108,6 +104,19 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
         replays=replays,
         unread=unread,
     )
+
+
+def _with_changes(
+    of_topic: Sequence[RebalanceInterval],
+    history: GroupHistory,
+    window: StepWindow,
+    settings: AuditSettings,
+    switched: Sequence[Switch],
+) -> list[RebalanceInterval]:
+    """The intervals of one topic with their moves, with the time until clients follow the route, and with locks."""
+    expired = partial(expired_at, history.clients, window, settings.cadence)
+    moved = with_moves(of_topic, window.observed_from, expired, _near(switched, settings))
+    return list(with_locks(with_settling(moved, history.clients, settings), history.clients, settings))
 
 
 def _near(switched: Sequence[Switch], settings: AuditSettings) -> SwitchedAt:

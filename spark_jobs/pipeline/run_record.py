@@ -43,8 +43,8 @@ class RunRecord:
 
 def reported_severities(findings: Iterable[Mapping[str, Any]]) -> Counter[str]:
     """The findings that are reported, by severity: neither they are silenced nor their roots."""
-    muted = unreported_ids((row["finding_id"], row["root_finding_id"], row["silenced_because"]) for row in findings)
-    return Counter(row["severity"] for row in findings if row["finding_id"] not in muted)
+    silenced = unreported_ids((row["finding_id"], row["root_finding_id"], row["silenced_because"]) for row in findings)
+    return Counter(row["severity"] for row in findings if row["finding_id"] not in silenced)
 
 
 def of_one_topic(runs: Sequence[RunRecord]) -> str:

@@ -33,8 +33,8 @@ def fleet(status: Iterable[Row], findings: Iterable[Row], progress: Iterable[Key
     `busiest`: utilization in any step; `rules`: conditions per rule; `lines`: backlog over time. `progress`: tuples of
     `PROGRESS_COLUMNS`.
     """
-    unmuted = (row for row in findings if row["silenced_because"] is None)
-    summaries = {group: findings_summary(rows) for group, rows in by_key(unmuted, group_of).items()}
+    reported = (row for row in findings if row["silenced_because"] is None)
+    summaries = {group: findings_summary(rows) for group, rows in by_key(reported, group_of).items()}
     lines = _lines(progress, interval)
     return sorted(
         (

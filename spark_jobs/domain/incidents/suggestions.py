@@ -71,7 +71,7 @@ class GroupSuggestions(NamedTuple):
 def suggestions(past: GroupPast, current: Thresholds) -> list[Suggestion]:
     """The thresholds to raise; none that drops nothing, or that would hide a queue without progress."""
     within = current.storm_seconds * SECOND
-    unmuted = [finding for finding in past.findings if finding.finding.silenced_because is None]
+    reported = [finding for finding in past.findings if finding.finding.silenced_because is None]
 
     def storm(finding: Finding) -> float | None:
         if finding.rule != rebalance_storm.RULE.name:
@@ -80,10 +80,10 @@ def suggestions(past: GroupPast, current: Thresholds) -> list[Suggestion]:
         return _most_within(during, within)
 
     def by_step(key: str, height: Callable[[Finding], float | None], digits: int = 0) -> Suggestion | None:
-        heights = _heights(unmuted, height)
+        heights = _heights(reported, height)
         return _suggestion(key, _per_step(past.steps, heights), heights, current, digits=digits)
 
-    lagging, below = _heights(unmuted, _lagging), _least_stopped(past.findings)
+    lagging, below = _heights(reported, _lagging), _least_stopped(past.findings)
     candidates = (
         _suggestion("allowed_lag", past.lags, lagging, current, keeps=gt, below=below),
         by_step("skew_ratio", _skew, digits=1),

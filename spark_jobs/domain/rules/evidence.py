@@ -59,17 +59,11 @@ def queue_evidence(
     empty: set[str] = set()
     for topic, topic_spans in groupby(sorted(spans), key=lambda span: span.queue.topic):
         spans_of_topic = list(topic_spans)
-        stranded = cause == UnassignedCause.BEYOND_READ_QUEUES
-        is_unread = not stranded and topic in unread
-        samples = (history.topics if stranded else unread if is_unread else history.offsets).get(topic)
+        samples, is_unread = _samples_of(topic, history, cause, unread, window, spans_of_topic)
         measured, backlog, has_messages = [Measured()] * len(spans_of_topic), Measured(), True
-        if stranded and isinstance(samples, TopicSamples) and window and topic in history.offsets:
-            before = window.read_from, min(span.start for span in spans_of_topic)
-            samples = _without_consumed(samples, history.offsets[topic], before)
         if samples:
-            measured, backlog, has_messages = _measured(
-                samples, spans_of_topic, window, is_produced=is_unread or cause == NEVER_COMMITTED
-            )
+            is_produced = is_unread or cause == NEVER_COMMITTED
+            measured, backlog, has_messages = _measured(samples, spans_of_topic, window, is_produced=is_produced)
         pairs = zip(spans_of_topic, measured, strict=True)
         queues += [QueueEvidence(*span.queue, span.start, span.end, *numbers) for span, numbers in pairs]
         backlogs[topic] = backlog
@@ -82,6 +76,24 @@ def queue_evidence(
         *(known_sum(getattr(total, name) for total in topic_totals) for name in Measured._fields[1:3]),
         *(known_sum(getattr(evidence, name) for evidence in counted_queues) for name in Measured._fields[3:]),
     )
+
+
+def _samples_of(
+    topic: str,
+    history: GroupHistory,
+    cause: str | None,
+    unread: Mapping[str, OffsetSamples],
+    window: StepWindow | None,
+    spans: Sequence[QueueSpan],
+) -> tuple[OffsetSamples | TopicSamples | None, bool]:
+    """The samples that show the backlog of these queues of a topic, and whether they have no consumer offsets."""
+    if cause != UnassignedCause.BEYOND_READ_QUEUES:
+        return (unread[topic], True) if topic in unread else (history.offsets.get(topic), False)
+    stored = history.topics.get(topic)
+    if stored and window and topic in history.offsets:
+        before = window.read_from, min(span.start for span in spans)
+        stored = _without_consumed(stored, history.offsets[topic], before)
+    return stored, False
 
 
 def known_total(messages: Matrix) -> int | None:

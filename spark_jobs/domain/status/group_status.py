@@ -13,7 +13,7 @@ from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.statuses import LagQuality, Reason
 from spark_jobs.domain.status import capacity
 from spark_jobs.domain.status.attribution import TopicGrowth, attribution
-from spark_jobs.domain.status.backlog import queue_intervals
+from spark_jobs.domain.status.backlog import Backlog, QueueIntervals, queue_intervals
 from spark_jobs.domain.status.limits import held_back
 from spark_jobs.domain.status.time_left import TimeLeft, time_left
 from spark_jobs.domain.status.utilization import utilization
@@ -105,22 +105,11 @@ def group_status(
     ordinary = [end for end in ends if end.interval.is_ordinary]
     queues = queue_intervals(step.progress)
     backlog = queues.backlog()
-    unknown = queues.unknown()
-    unmuted = [finding for finding in findings if finding.silenced_because is None]
-    unmuted.sort(key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)
-    group = capacity.GroupInStep(
-        members=None if connected is None else len(connected),
-        queues=max((end.readable for end in ordinary), default=0),
-        # That nothing comes back to the group says nothing about its topics.
-        backlog_is_known=backlog.backlog_end is not None and any(row.interval.is_ordinary for row in step.progress),
-        unknown_queues=len(unknown),
-        held_back=held_back(step, queues, unknown, findings),
-        unknown_at_first=queues.unknown_at_first,
-        wrong=list(dict.fromkeys(finding.rule for finding in unmuted if finding.severity != SEVERITIES[0])),
-    )
+    reported = _reported(findings)
+    group = _in_step(step, ordinary, connected, queues, backlog, findings)
     limit = capacity.limit(group)
     return GroupStatus(
-        worst_severity=unmuted[0].severity if unmuted else None,
+        worst_severity=reported[0].severity if reported else None,
         finding_count=len(findings),
         member_count=None if listed is None else len(listed),
         distinct_members=None if listed is None else len(set(listed)),
@@ -138,6 +127,34 @@ def group_status(
         deleted_at=step.deleted_at(),
         deleted_topics=_deleted_topics(step) or None,
         backlog_is_minimum=any(is_handed_out(step, interval) for interval, _, _ in step.inside()) or None,
+    )
+
+
+def _reported(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings that are not silenced, the worst first."""
+    reported = [finding for finding in findings if finding.silenced_because is None]
+    return sorted(reported, key=lambda finding: SEVERITIES.index(finding.severity), reverse=True)
+
+
+def _in_step(
+    step: AuditedStep,
+    ordinary: Sequence[_TopicEnd],
+    connected: Sequence[str] | None,
+    queues: QueueIntervals,
+    backlog: Backlog,
+    findings: Sequence[Finding],
+) -> capacity.GroupInStep:
+    unknown = queues.unknown()
+    wrong = [finding.rule for finding in _reported(findings) if finding.severity != SEVERITIES[0]]
+    return capacity.GroupInStep(
+        members=None if connected is None else len(connected),
+        queues=max((end.readable for end in ordinary), default=0),
+        # That nothing comes back to the group says nothing about its topics.
+        backlog_is_known=backlog.backlog_end is not None and any(row.interval.is_ordinary for row in step.progress),
+        unknown_queues=len(unknown),
+        held_back=held_back(step, queues, unknown, findings),
+        unknown_at_first=queues.unknown_at_first,
+        wrong=list(dict.fromkeys(wrong)),
     )
 
 
