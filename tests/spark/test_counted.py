@@ -1,13 +1,63 @@
-"""Counts of Spark's work; those of a whole run: `recording/test_kernel.py`."""
+"""Counts of an audit: in a log written by hand, and in a session."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from schemas import MEMBERSHIP_SNAPSHOTS
 from spark_jobs.store.warehouse import Warehouse
-from tests.support.counted import counted
+from tests.support.counted import Counts, counted, counts
 from tests.support.snapshots import load, membership
+
+SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
+
+
+def node(*children: Any, location: str | None = None) -> dict[str, Any]:
+    metadata = {} if location is None else {"Location": f"PreparedDeltaFileIndex(1 paths)[file:/tmp/{location}]"}
+    return {"nodeName": "node", "metadata": metadata, "children": list(children)}
+
+
+def started(query: int, root: int, plan: dict[str, Any]) -> dict[str, Any]:
+    return {"Event": f"{SQL}ExecutionStart", "executionId": query, "rootExecutionId": root, "sparkPlanInfo": plan}
+
+
+def job(query: int | None, *stages: int) -> dict[str, Any]:
+    properties = {} if query is None else {"spark.sql.execution.id": str(query)}
+    return {"Event": "SparkListenerJobStart", "Properties": properties, "Stage Infos": stages}
+
+
+def submitted(stage: int) -> dict[str, Any]:
+    return {"Event": "SparkListenerStageSubmitted", "Stage Info": {"Stage ID": stage}}
+
+
+def test_an_action_is_one_with_all_that_it_starts() -> None:
+    events = [
+        started(0, 0, node(node(location="w/offset_snapshots"), node(location="w/offset_snapshots"))),
+        started(1, 0, node(node(location="w/offset_snapshots/_delta_log/0.json"))),
+        job(1, 0),
+        submitted(0),
+        job(0, 1),
+        submitted(1),
+        {
+            "Event": f"{SQL}AdaptiveExecutionUpdate",
+            "executionId": 0,
+            "sparkPlanInfo": node(location="w/offset_snapshots"),
+        },
+        job(0, 1, 2),  # the first is there already
+        submitted(2),
+        started(2, 2, node(node(location="w/route_snapshots"))),
+        job(2, 3),
+        submitted(3),
+        started(4, 4, node()),  # without a job: a command that reads nothing
+        job(None, 4),
+        submitted(4),
+        job(None),  # nothing to be done
+        {"Event": "SparkListenerTaskEnd", "Stage ID": 4},
+    ]
+    scans = {"offset_snapshots": 1, "route_snapshots": 1}
+    assert counts(map(json.dumps, events)) == Counts(actions=3, stages=5, scans=scans)
 
 
 def test_in_a_session_what_lies_outside_the_block_does_not_count(

@@ -48,15 +48,13 @@ def test_a_step_of_its_own_snapshots_alone_is_the_step_of_the_whole() -> None:
     assert in_order(found) == in_order(by_kernel.audited(300, [HALF_AN_HOUR], OUTPUTS))
 
 
-def test_a_run_is_few_actions_and_reads_a_source_once_for_its_states_and_once_for_its_samples(audited: Audited) -> None:
-    cost = audited.cost
-    print(f"\n{cost}")
-    once, twice = (
-        ("membership_snapshots", "route_snapshots"),
-        ("topic_snapshots", "offset_snapshots", "client_snapshots"),
-    )
-    assert {table.name: cost.scans.get(table.name, 0) for table in SOURCES} == (
-        dict.fromkeys(once, 1) | dict.fromkeys(twice, 2)
-    )
-    assert cost.actions == 7
-    assert cost.stages <= 26
+def test_a_run_is_few_actions_and_stages(audited: Audited) -> None:
+    print(f"\n{audited.cost}")
+    assert audited.cost.actions <= 7
+    assert audited.cost.stages <= 26
+
+
+def test_a_source_is_read_once_for_its_states_and_once_for_its_samples(audited: Audited) -> None:
+    scans = {table.name: audited.cost.scans.get(table.name, 0) for table in SOURCES}
+    twice = ("topic_snapshots", "offset_snapshots", "client_snapshots")
+    assert scans == dict.fromkeys(("membership_snapshots", "route_snapshots"), 1) | dict.fromkeys(twice, 2)
