@@ -1,7 +1,5 @@
 """Allocations worked out by hand, read from `tests/data/allocations.txt`, which says how they are written."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 `tests/data/other_projects/README.md` says where they differ, and why Java is right.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Answers about synthetic groups, by hand: in each pair one group has it, and the other one only looks like it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from random import Random

@@ -1,7 +1,5 @@
 """The table by which Burrow tests its rules: `tests/data/other_projects/README.md` names the two differences."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

@@ -4,8 +4,6 @@ The answers in `field/` are written by hand from the reports; README.md explains
 into one warehouse, and the real commands show it. No Spark.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping

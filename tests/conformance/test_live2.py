@@ -2,8 +2,6 @@
 against what the clients themselves wrote. No configuration, no Spark. `tests/data/live2/README.md` says what was done.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta

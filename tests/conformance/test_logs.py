@@ -2,8 +2,6 @@
 the same, and what followed from it. No configuration, no Spark. `tests/data/logs/README.md` says what was done.
 """
 
-from __future__ import annotations
-
 import tarfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

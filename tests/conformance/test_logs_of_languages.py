@@ -2,8 +2,6 @@
 nothing else. `tests/data/logs/README.md` says whose logs they are. No configuration, no Spark.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every result of RocketMQ's Java classes, also for ids that are not in the list, null and exceptions."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

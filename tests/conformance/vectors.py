@@ -1,7 +1,5 @@
 """Answers of RocketMQ's Java classes; `ALLOCATION_VECTORS` names another file of the same form."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -3,8 +3,6 @@
 An ownership is per (topic, `broker:queue`) and second the ids of the clients that own the queue.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime

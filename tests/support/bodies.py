@@ -1,7 +1,5 @@
 """Bodies as RocketMQ writes them, by hand; every test that needs a changed one starts from these."""
 
-from __future__ import annotations
-
 import json
 
 from spark_jobs.ingest.files import Line

@@ -1,7 +1,5 @@
 """The browser that pages are tested in; tests that need one are skipped where there is none."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """Intervals and steps by hand: group `g` from 10:00, times in seconds after it, queues of one broker `b`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

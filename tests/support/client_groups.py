@@ -4,8 +4,6 @@ Two members `c1`, `c2` share 4 queues by AVG (0 1 and 2 3), and everything is re
 group differs from a healthy one as its line says; what nothing is said of is as in a healthy group.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise

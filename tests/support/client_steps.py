@@ -1,7 +1,5 @@
 """Audited steps of recorded clients and hand-made intervals, in seconds after 10:00."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

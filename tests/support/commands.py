@@ -1,7 +1,5 @@
 """Commands as people type them, run in the process of the test."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from typing import Any, NamedTuple, Protocol

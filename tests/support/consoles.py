@@ -1,7 +1,5 @@
 """The text that a person sees on a console."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 

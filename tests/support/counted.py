@@ -1,7 +1,5 @@
 """Spark's work during a part of a test, from the events that it logs: its stages, and what it read."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping

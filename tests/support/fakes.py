@@ -1,7 +1,5 @@
 """A cluster in memory that answers as RocketMQ does."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import threading

@@ -1,7 +1,5 @@
 """Findings by hand; times in seconds after 10:00."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Source rows written by hand, gathered without Spark."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

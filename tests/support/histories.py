@@ -4,8 +4,6 @@ The step lasts 300 s, a snapshot holds 30 s: the replayed span begins at -180, w
 the random histories must say the same of every history written by hand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """The kernel on source rows written by hand: histories, audited steps and output rows, without Spark."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Logs written for tests: a broker b, whose group g has consumers with ids such as a@1."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime

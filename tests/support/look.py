@@ -3,8 +3,6 @@
 python -m tests.support.look WAREHOUSE 2026-11-21T02:00/2026-11-21T03:00 CADENCE_SECONDS FILE…
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Iterable, Sequence

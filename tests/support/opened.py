@@ -1,7 +1,5 @@
 """A browser without a network, and pages opened in it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A small report by hand: what the sections found of two groups, without Spark."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ The starter gives the reading end of a pipe as stdin, and keeps the other end: t
 SIGKILL too. Linux makes this process the parent of all orphans below it, so that none is lost by being detached.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import select

@@ -1,7 +1,5 @@
 """Hours of the group G as runs publish them, one run after the other: in some nobody was connected. No Spark."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Published rows of the recordings, by the kernel alone, with the configuration of the demo: no Spark."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Groups whose clients report the queues that they hold, by rules of their own: histories and audited steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Published rows made by hand: one group, one step from 10:00 to 11:00, times in seconds after 10:00."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from spark_jobs.domain.model.finding import Evidence

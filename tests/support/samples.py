@@ -1,7 +1,5 @@
 """Samples of offsets by hand, and what an interval's progress is by them; times in seconds after 10:00."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Source tables from text, for tests: one line per snapshot, written by hand."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable
 from functools import cache

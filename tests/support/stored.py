@@ -1,7 +1,5 @@
 """Tables written by hand without Spark, as delta-rs writes them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables written as text, and published rows in the form of their lines."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any

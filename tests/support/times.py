@@ -1,7 +1,5 @@
 """The hour from 2026-03-01T10:00Z, in which most tests by hand take place; seconds count from its beginning."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from spark_jobs.domain.model.intervals import Interval

@@ -1,7 +1,5 @@
 """Traces read back by the format's own messages: what is on each track, in the order of the file."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackDescriptor, TrackEvent

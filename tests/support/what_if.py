@@ -1,7 +1,5 @@
 """A group whose queues get messages evenly, with what its members take of them and report of themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

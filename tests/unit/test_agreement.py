@@ -1,7 +1,5 @@
 """The comparison of owners by second, by hand."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import datetime
 from typing import Any

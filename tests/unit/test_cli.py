@@ -1,7 +1,5 @@
 """The command line, as far as it goes without Spark: parsing, exit codes, what is printed and what is not."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Columns that people can guess and query: no reserved words, and one type for one name."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Configuration files: every mistake is named with its place, and precedence is as documented."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The age of the data, and questions about times and names that do not exist: no answer reads like an all-clear."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Which columns an older table lacks, those inside of arrays too, and what adding them does not mend."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from schemas.differences import lasting_differences, missing_columns

@@ -1,7 +1,5 @@
 """A failure of the disk, a permission, memory or Spark's Java process is one sentence with exit code 4."""
 
-from __future__ import annotations
-
 import errno
 import subprocess
 from pathlib import Path

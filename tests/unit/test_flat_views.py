@@ -1,7 +1,5 @@
 """The flat views of the recording, in DuckDB, show the numbers of the commands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Incidents as a person sees them: lines, a table, one in full."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

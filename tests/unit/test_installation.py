@@ -1,7 +1,5 @@
 """Files of the set-up, contents of a wheel, and messages of a command that lacks a package."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

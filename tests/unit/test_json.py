@@ -1,7 +1,5 @@
 """docs/json-keys.txt lists what `--json` prints, key by key, and rows for programs have the same types. No Spark."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

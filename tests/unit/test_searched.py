@@ -1,7 +1,5 @@
 """Runs, clients, incidents by what they are about; the last hour, other zones, CSV and Parquet. No Spark."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

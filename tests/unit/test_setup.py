@@ -1,7 +1,5 @@
 """Set-up: Python, Java and Delta's jars are checked in plain words, and the jars come whole or not at all."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

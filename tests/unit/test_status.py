@@ -1,7 +1,5 @@
 """The newest step of every group: which it is, in what order, and what a person sees of it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables on a narrow terminal: no word is broken, and a long name at punctuation only. No Spark."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Commands report the unknown with exit code 2: none takes time without an audit for time without a problem."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The rules that need the clients' reports, on the hour of `client_groups`, with members, routes and offsets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

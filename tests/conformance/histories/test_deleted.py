@@ -1,7 +1,5 @@
 """A group or topic that was deleted: no broker lists it any more: nothing is wrong with it, and nothing is missing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any

@@ -2,8 +2,6 @@
 own, but for one; ids are sorted as they stand, and by AVG 3 members have the queues `0 1`, `2`, `3`.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

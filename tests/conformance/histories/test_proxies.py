@@ -1,7 +1,5 @@
 """A cluster with a proxy: which groups are offline, and when."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The progress of queues, by offset samples of ten minutes; the last one is of 580 s, and holds for 60 s."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

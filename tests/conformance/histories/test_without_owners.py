@@ -1,7 +1,5 @@
 """Groups whose queues have unknown owners: what waits is known all the same. Ten minutes, two queues each."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Random allocations: few names, so that ids repeat, and odd ones, so that orders and patterns matter."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple

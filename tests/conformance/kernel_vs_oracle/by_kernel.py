@@ -1,7 +1,5 @@
 """The kernel's answers about one step of a group, and the way from recorded snapshots to its histories."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Values that change from round to round, and when a source was recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 

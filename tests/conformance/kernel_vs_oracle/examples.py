@@ -1,7 +1,5 @@
 """The number of random examples: few and always the same in `make test`, many and always others by `make fuzz`."""
 
-from __future__ import annotations
-
 import os
 
 from hypothesis import HealthCheck, Phase, settings

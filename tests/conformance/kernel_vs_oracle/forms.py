@@ -1,7 +1,5 @@
 """Answers of the kernel and of the oracle about one step of a group, in one form."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from spark_jobs.domain.rocketmq.strategies import Variant

@@ -1,7 +1,5 @@
 """Random offset samples: queues that are consumed, stand still, were never committed, go back, are made anew."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

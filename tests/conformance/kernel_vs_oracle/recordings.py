@@ -8,8 +8,6 @@ exactly, and each source has a phase of its own, down to a microsecond beside.
 The first option of every choice is the one without anything odd, so examples shrink to few changes of few things.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby

@@ -1,7 +1,5 @@
 """Random allocations: the kernel's replay says of every queue what asking each client by itself says."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 

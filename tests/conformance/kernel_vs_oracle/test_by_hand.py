@@ -1,7 +1,5 @@
 """Small groups written by hand, each for one thing that chance rarely brings about; expected by hand, too."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import chain
 

@@ -1,7 +1,5 @@
 """Random groups: the kernel says of every interval, queue, backlog and group what the oracle says, step by step."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 

@@ -1,7 +1,5 @@
 """Laws of every history, without an oracle."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar

@@ -20,8 +20,6 @@ of `grpc-service` is that no broker ever listed it and that the cluster has a pr
 not be called offline, and what waits for it is unknown.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The metrics and the trace of the recording, against what was done to the cluster (`test_incidents`). No Spark."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path

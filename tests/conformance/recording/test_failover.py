@@ -5,8 +5,6 @@ master is in no route from second 10 to second 30, and the sample at second 30.1
 offsets. By the recording they were 120, 120, 121 and 121 five seconds before, and then 132, 131, 131 and 131.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

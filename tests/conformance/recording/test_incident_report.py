@@ -1,7 +1,5 @@
 """The first part of the report of the recording: its incidents are those of `test_incidents`. No Spark."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

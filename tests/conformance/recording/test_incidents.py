@@ -5,8 +5,6 @@ of the recording. What stands at its end is open: silence is not health. An offs
 No Spark.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 from operator import attrgetter

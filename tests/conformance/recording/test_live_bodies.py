@@ -16,8 +16,6 @@ The tables are written by hand from what was started:
   `10.9.9.1@1` alone.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from datetime import datetime, timedelta
 from functools import cache

@@ -5,8 +5,6 @@ three minutes, every 5 s; `capacity.json` has what was done meanwhile, and what 
 is predicted before the first of these drains.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -10,8 +10,6 @@ started on one broker, with 4 queues a topic:
   the parent topic: there is no client of lite topics in this recording.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -7,8 +7,6 @@ by hand, from the offsets that the brokers told. In the last two minutes revive 
 of direct memory, as pop.log says (`revive error`): too short a time for POP_REVIVE_STUCK.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from pathlib import Path
 from typing import Any

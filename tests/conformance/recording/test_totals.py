@@ -4,8 +4,6 @@
 backlog of a group at the first and at the last sample, its peak, and how long queues had no owner. No Spark.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

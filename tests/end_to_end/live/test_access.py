@@ -91,7 +91,7 @@ def check_whole(done: subprocess.CompletedProcess[str], folder: Path) -> None:
     """Everything that is asked was answered, and nothing shows a secret."""
     assert done.returncode == 0, done.stderr
     found = fates(folder)
-    asked = {"brokers", "groups", "request_modes", "route", "topic_config"}
+    asked = {"brokers", "broker_version", "groups", "request_modes", "route", "topic_config"}
     asked |= {"connection", "stats", "topicstats", "running"}
     assert {request for request, fate in found if fate == "ANSWERED"} == asked
     assert not [request for request, fate in found if fate in ("FAILED", "TIMED_OUT", "REFUSED") and request != "route"]

@@ -1,7 +1,5 @@
 """The share of one client by an allocation strategy, as RocketMQ's own classes are called: one client id at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from spark_jobs.domain.model.message_queue import MessageQueue, sort_queues

@@ -1,7 +1,5 @@
 """Known facts about a group's members: the strategy each one runs, and whose implementation of it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Why a group rebalanced, and what that moved: two allocations compared, the later one with the one before."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple

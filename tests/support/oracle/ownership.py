@@ -1,7 +1,5 @@
 """Owners of each queue of a topic, and why nobody or more than one owns it: every client is asked by itself."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple

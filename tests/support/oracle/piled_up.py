@@ -1,7 +1,5 @@
 """In which queues messages piled up in one step, by every pair of a queue's samples."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Progress of one queue in one interval by its offset samples: messages that came in and went out, and the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby, pairwise, takewhile
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The sums of a group over one step: who was there at its end, what lay in its queues, and what made that grow."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal

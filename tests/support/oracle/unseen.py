@@ -1,7 +1,5 @@
 """Consumption of a group that no broker lists, moment by moment."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple

@@ -2,8 +2,6 @@
 window of an interval is cut out and looked at by itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

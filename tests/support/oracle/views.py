@@ -1,7 +1,5 @@
 """Members of the group, as the brokers that host the topic list it: one view if they agree, else one each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import Generic, NamedTuple, TypeVar

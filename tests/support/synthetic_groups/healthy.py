@@ -1,7 +1,5 @@
 """The kinds of synthetic groups that are healthy, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The truth about one synthetic group over an hour; `recorder.py` makes of it what a recorder sees."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar

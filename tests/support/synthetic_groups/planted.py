@@ -1,7 +1,5 @@
 """The kinds of synthetic groups in which one thing is wrong, by name, with every finding beyond INFO of each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from random import Random

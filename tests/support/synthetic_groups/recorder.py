@@ -2,8 +2,6 @@
 a few seconds after the other. In some rounds nothing is recorded, and in others a source is missing.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from random import Random

@@ -1,7 +1,5 @@
 """Offsets of a synthetic group's queues at the times of its samples."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """RocketMQ's own loop: how often it calls, and what it is told."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Values against their goals, and the exit code of the benchmark."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

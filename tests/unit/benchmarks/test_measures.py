@@ -1,7 +1,5 @@
 """Single measures: the times of several sizes, and the duration of the tests by their log."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Two commits take turns, and each is measured with its own code: here, what stands in for `spark_jobs`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Keys come from the environment or a file of one's own, and stand in no text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Outcomes of calls by the text of their exceptions."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.capture.calls import Call, Callee, CallOutcome, Request, outcome_of

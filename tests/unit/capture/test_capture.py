@@ -1,7 +1,5 @@
 """Round after round: on time, not faster than allowed, until it is told to end."""
 
-from __future__ import annotations
-
 import threading
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """When the connection to a server is closed: if nothing is answered on it any more, not if one answer is late."""
 
-from __future__ import annotations
-
 from unittest.mock import MagicMock
 
 from spark_jobs.capture.calls import NAME_SERVER, Call, Callee, Request

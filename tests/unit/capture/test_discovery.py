@@ -1,7 +1,5 @@
 """Which groups, topics and proxies are asked for."""
 
-from __future__ import annotations
-
 import re
 
 from spark_jobs.capture.calls import Callee

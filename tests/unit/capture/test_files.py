@@ -1,7 +1,5 @@
 """Files of a recording: whole lines or none, whatever ends the process."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import os

@@ -1,7 +1,5 @@
 """Files are loaded as they are closed, and what could not be loaded is tried again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

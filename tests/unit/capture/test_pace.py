@@ -1,7 +1,5 @@
 """Calls are spread, and a kind of request that a broker does not answer is not made for a while."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.capture.asking import Backoff, RateLimit

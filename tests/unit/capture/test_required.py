@@ -1,7 +1,5 @@
 """Whatever one kind of request does at a broker, the answers of all the others arrive, and in time."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Requests about a group and a topic, and the lines that come of them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A broker is asked for what it can answer: by its version, or by one probe that is remembered."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.capture.calls import Callee, Request

@@ -1,7 +1,5 @@
 """Clients that hold queues by a rule that nobody knows: the owners are those that the clients report, no more."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Every message of a growth is given to exactly one part."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

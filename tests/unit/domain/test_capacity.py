@@ -1,7 +1,5 @@
 """Would more consumers have helped?"""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

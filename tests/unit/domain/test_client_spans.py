@@ -1,7 +1,5 @@
 """States of one snapshot of a client, by tables, and the spans in which they stay."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

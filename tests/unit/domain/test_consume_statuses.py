@@ -1,7 +1,5 @@
 """Busy threads, and listeners that got slower by themselves, as the tables say."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """End offsets that fall, by hand: a slave for a moment, a broker that lost its tail, a topic that is made again."""
 
-from __future__ import annotations
-
 import pytest
 
 from schemas import OFFSET_SNAPSHOTS

@@ -1,7 +1,5 @@
 """Costs of a condition, from the samples of each queue's own time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

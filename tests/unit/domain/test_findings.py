@@ -1,7 +1,5 @@
 """From rule hits to findings: conditions, their age, their identity and their evidence."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """A change of the route: until when clients may have the queues of before, and which they have meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import pytest

@@ -1,7 +1,5 @@
 """Topics that are gone and brokers that are dead, on spans written by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

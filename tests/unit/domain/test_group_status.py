@@ -1,7 +1,5 @@
 """Status of a group: its members at the end, its backlog and its findings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.domain.rocketmq.hash_ring import go_hash, go_ring, java_hash, java_ring

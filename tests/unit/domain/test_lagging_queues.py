@@ -1,7 +1,5 @@
 """In which queues messages piled up, how many, for how long, and in which intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Orderly consumers that wait for locks: whose share it is, who owns it, and when."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

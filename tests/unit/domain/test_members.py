@@ -1,7 +1,5 @@
 """Which strategy each member runs, and how that is known."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.domain.kernel.members import group_source, in_allocation_order, members_of, resolve_strategies

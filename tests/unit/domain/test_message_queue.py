@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.message_queue import (
     MessageQueue,

@@ -1,7 +1,5 @@
 """The strategy of members that do not report it, by the queues that they report: right, or not decided."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 

@@ -1,7 +1,5 @@
 """Made groups of every strategy that nobody reports: their owners are right, and a member that is stuck is found."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 import pytest

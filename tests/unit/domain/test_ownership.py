@@ -1,7 +1,5 @@
 """Every hand-written case, queue by queue, and client by client."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.domain.kernel.allocations import Allocation

@@ -1,7 +1,5 @@
 """Names and numbers in sentences."""
 
-from __future__ import annotations
-
 from spark_jobs.domain.phrases import names_text, party_text, sum_before
 
 

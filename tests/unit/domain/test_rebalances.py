@@ -1,7 +1,5 @@
 """Which changes of a group's topics are one rebalance."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import Moves

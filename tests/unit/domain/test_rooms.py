@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.domain.rocketmq.allocation import java_split, machine_room, room_of

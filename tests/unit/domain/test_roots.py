@@ -1,7 +1,5 @@
 """Which findings are consequences of which, by hand; and what the rules' links say together."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.domain.model.finding import Finding

@@ -1,7 +1,5 @@
 """Snapshots of one key become spans of its states, and what was seen before a window is known by hour: by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.domain.model.message_queue import MessageQueue

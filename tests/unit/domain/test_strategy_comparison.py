@@ -1,7 +1,5 @@
 """Allocations of other strategies: on paper, and against RocketMQ's own classes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Addresses that served a broker, and switches between them."""
 
-from __future__ import annotations
-
 from schemas import MEMBERSHIP_SNAPSHOTS, REBALANCE_INTERVALS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.kernel.triggers import switches
 from spark_jobs.domain.model.history import Serving

@@ -1,7 +1,5 @@
 """Whose an incident is, of the example and of routes by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

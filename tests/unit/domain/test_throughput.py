@@ -1,7 +1,5 @@
 """Messages a second that clients can consume, on paper."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

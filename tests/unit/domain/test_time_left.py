@@ -1,7 +1,5 @@
 """Time until a group has caught up, and until messages are deleted, on paper."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

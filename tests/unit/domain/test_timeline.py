@@ -1,7 +1,5 @@
 """Inputs of a replayed interval, and reasons why one is not replayed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

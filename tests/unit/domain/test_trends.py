@@ -1,7 +1,5 @@
 """Weeks of made intervals and incidents: what is counted, by hand. Times are hours after 2026-03-01T10:00."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

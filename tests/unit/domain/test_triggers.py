@@ -4,8 +4,6 @@ Members: `q!` does not subscribe the topic, `q/X` runs X, `q?` has expired if it
 and queue: `-` none, `p+q` both. The broker `old` has been seen before.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence

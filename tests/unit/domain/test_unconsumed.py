@@ -1,7 +1,5 @@
 """Queues whose offset stands while messages wait."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

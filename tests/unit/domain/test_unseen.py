@@ -1,7 +1,5 @@
 """When a group that no broker lists is consumed all the same. Seconds; a sample every 10 s, 120 s make a stand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Whose implementation of its strategy a client runs."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.domain.evaluate import evaluate

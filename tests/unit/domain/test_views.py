@@ -1,7 +1,5 @@
 """When members and routes are known, and whose list counts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

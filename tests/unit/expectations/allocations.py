@@ -1,7 +1,5 @@
 """Cases of `expectations/allocations.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from expectations.allocations import SUITE

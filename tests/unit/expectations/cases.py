@@ -1,7 +1,5 @@
 """Hand-made rows that break an expectation, or just keep it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta

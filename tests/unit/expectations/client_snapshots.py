@@ -1,7 +1,5 @@
 """Cases of `expectations/client_snapshots.py`."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cases of `expectations/findings.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from expectations.findings import SUITE

@@ -1,7 +1,5 @@
 """Cases of `expectations/group_status.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from expectations.group_status import SUITE

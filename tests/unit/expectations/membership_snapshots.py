@@ -1,7 +1,5 @@
 """Cases of `expectations/membership_snapshots.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from expectations.membership_snapshots import SUITE

@@ -1,7 +1,5 @@
 """Cases of `expectations/offset_snapshots.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from expectations.offset_snapshots import SUITE

@@ -1,7 +1,5 @@
 """Cases of `expectations/queue_progress.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from expectations.queue_progress import SUITE

@@ -1,7 +1,5 @@
 """Cases of `expectations/rebalance_intervals.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from expectations.rebalance_intervals import SUITE

@@ -1,7 +1,5 @@
 """Cases of `expectations/route_snapshots.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from expectations.route_snapshots import SUITE

@@ -1,7 +1,5 @@
 """Cases of `expectations/strategy_comparison.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from expectations.strategy_comparison import SUITE

@@ -1,7 +1,5 @@
 """Every expectation fails on rows that break it, alone, and holds on rows at its edge."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

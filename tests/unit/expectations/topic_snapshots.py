@@ -1,7 +1,5 @@
 """Cases of `expectations/topic_snapshots.py`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from expectations.topic_snapshots import SUITE

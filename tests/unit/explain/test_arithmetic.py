@@ -1,7 +1,5 @@
 """The arithmetic of every strategy, worked out by hand."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Explanations of situations that the recording does not have."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Members of a group behind a proxy: `explain` reads the proxy's lists."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS

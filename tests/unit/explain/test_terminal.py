@@ -1,7 +1,5 @@
 """Names come from clients and may hold anything: they stay what they are, and steer no terminal."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import json

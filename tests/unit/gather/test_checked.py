@@ -1,7 +1,5 @@
 """Snapshots as Spark gathers them are checked like whole rows: what breaks a rule is counted, named and left out."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

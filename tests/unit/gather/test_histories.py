@@ -1,7 +1,5 @@
 """Gathered rows as histories, written by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

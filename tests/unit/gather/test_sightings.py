@@ -1,7 +1,5 @@
 """When things were seen, thing by thing; which queues are gone by that. No Spark."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pyarrow as pa

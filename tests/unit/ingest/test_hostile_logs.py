@@ -1,7 +1,5 @@
 """Logs that are not as they should be: a clear word each, and answers that are right or unknown."""
 
-from __future__ import annotations
-
 import gzip
 import tarfile
 from pathlib import Path

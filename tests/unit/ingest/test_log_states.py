@@ -1,7 +1,5 @@
 """Files of a broker's state at one moment: queue counts, groups, offsets, and members as mqadmin prints them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Lines damaged at random, seeded: whatever stands in a file, every line has one outcome and nothing crashes."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sightings of source rows, hour by hour."""
 
-from __future__ import annotations
-
 from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS
 from spark_jobs.ingest.sightings import sightings
 from tests.support.snapshots import membership, offsets, route

@@ -3,8 +3,6 @@
 What a version does not report is null, also where today's admin client writes a default for it.
 """
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 from pathlib import Path

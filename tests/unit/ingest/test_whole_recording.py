@@ -1,7 +1,5 @@
 """The recording that ships with the project, against counts taken from its text with zcat and grep."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A group before and after a deploy, over what `test_what_if` has recorded of twins. No Spark."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.commands import Typed

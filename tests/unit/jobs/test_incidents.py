@@ -1,7 +1,5 @@
 """An incident is read from its beginning, however short the interval is that is asked for. No Spark."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

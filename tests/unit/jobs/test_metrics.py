@@ -1,7 +1,5 @@
 """Metrics of a warehouse made by hand, read back by Prometheus' own parser. No Spark."""
 
-from __future__ import annotations
-
 from functools import partial
 from math import inf
 from pathlib import Path

@@ -1,7 +1,5 @@
 """When a run has finished: after every run before it, whatever the clock says. No Spark."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast

@@ -1,7 +1,5 @@
 """Brokers that did not answer the recorder while nothing was recorded, read and reported. No Spark."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path

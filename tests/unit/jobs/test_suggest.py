@@ -1,7 +1,5 @@
 """Thresholds suggested from histories written by hand, as the command prints them. No Spark."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

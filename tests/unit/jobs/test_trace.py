@@ -1,7 +1,5 @@
 """A trace of a warehouse made by hand, written by the command line. No Spark."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Trends of a warehouse made by hand, as the command line and a terminal show them. No Spark."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

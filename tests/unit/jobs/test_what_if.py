@@ -1,7 +1,5 @@
 """A warehouse without Spark: what `what-if` reads of it, shows and draws."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import re

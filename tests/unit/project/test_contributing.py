@@ -1,7 +1,5 @@
 """The rule that CONTRIBUTING.md adds as an example works as it is written there."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The deployment has one set of values: compose, Kubernetes, the DAGs and the pages agree."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

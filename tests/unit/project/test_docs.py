@@ -1,7 +1,5 @@
 """Pages made from the code are up to date and explain all of it, links lead somewhere, and commands parse."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping

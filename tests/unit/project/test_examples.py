@@ -1,7 +1,5 @@
 """The dashboard and the alerts that ship with the project ask only for what is exported."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -2,8 +2,6 @@
 arguments, in a shell in which each other program notes what it is given.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The version of the code changes with the code, and with nothing else."""
 
-from __future__ import annotations
-
 from importlib import metadata
 from pathlib import Path
 

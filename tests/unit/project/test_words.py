@@ -1,7 +1,5 @@
 """The product and its pages use the glossary's terms, and none of the words that made readers stumble."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

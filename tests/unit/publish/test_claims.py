@@ -1,7 +1,5 @@
 """Locks of steps, in a folder and in an object store (here in memory); a killed run blocks nobody."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Claims in an object store, here one in memory: who holds one excludes others as long as it lives."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Rows of the output tables: values of the kernel become rows, and findings become values again."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Runs with pages, made of hand-written rows that keep or break rules."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

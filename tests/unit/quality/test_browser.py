@@ -1,7 +1,5 @@
 """Data Docs in a real browser without a network: readable, red where something failed, deaf to hostile names."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """Of everything that was recorded in a step the snapshots are there, one per cadence from its first to its last."""
 
-from __future__ import annotations
-
 import pytest
 
 from schemas import MEMBERSHIP_SNAPSHOTS

@@ -1,7 +1,5 @@
 """Usual values of a time of day: median and deviation by hand, on hand-made quality_results."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any

@@ -3,8 +3,6 @@
 `tests/spark/jobs/test_run.py` sees that nothing is published then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A real Great Expectations context: what failed is told with its numbers, errors are errors, and runs are listed."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import threading

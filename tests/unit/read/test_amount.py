@@ -1,7 +1,5 @@
 """The amount of work by Delta's log, and the Spark that starts for it. No Spark."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 from collections.abc import Iterable

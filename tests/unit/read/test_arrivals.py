@@ -1,7 +1,5 @@
 """Arrivals that a schedule waits for, in hand-made tables. Times are seconds after 10:00; the interval is the hour."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

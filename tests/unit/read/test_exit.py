@@ -1,7 +1,5 @@
 """A process that has read tables ends as it should, every time: its exit code is what a script goes by."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections import Counter

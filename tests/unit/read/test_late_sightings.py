@@ -2,8 +2,6 @@
 420 s before it on; what was seen in the seven days before that it knows from the table.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

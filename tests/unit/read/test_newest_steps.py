@@ -1,7 +1,5 @@
 """Which step of a group is its newest, in tables written by hand."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 

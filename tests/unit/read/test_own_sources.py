@@ -1,7 +1,5 @@
 """`validate --sources`: source tables that another program wrote, each with one thing wrong."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping, Sequence
 from datetime import timedelta

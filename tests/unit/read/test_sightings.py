@@ -1,7 +1,5 @@
 """A reader compares `sightings` with the snapshots as `maintain` would fill it. No Spark."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Values that delta-rs reads and adds: Arrow's as Python's, conditions as SQL."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The charts that a page embeds, read back by Bokeh: no browser is needed."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """The contrast of charts in a browser, light and dark: 4.5 : 1 against the ground, as WCAG 2 counts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The timeline of incidents, without a browser: which lanes and bars there are, and which ends are open."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from spark_jobs.domain.incidents.values import Incident

@@ -1,7 +1,5 @@
 """The incidents in a real browser: what one who was paged reads first, and where the links lead."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The page in a real browser: what it shows, how it is used, and that nothing in it comes alive."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Parts of the page, without a browser: week by week, the conditions of a group, the glossary."""
 
-from __future__ import annotations
-
 from html import unescape
 from typing import Any
 

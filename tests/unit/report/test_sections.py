@@ -3,8 +3,6 @@
 Times are seconds after 10:00; a step is an hour.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Contents of a trace, read back by the format's own messages and compared with values written by hand."""
 
-from __future__ import annotations
-
 from io import BytesIO
 from typing import Any
 

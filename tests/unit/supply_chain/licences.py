@@ -3,8 +3,6 @@
 From the metadata of what is installed; of what is not (other systems, jars), by the tables below.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from configparser import ConfigParser

@@ -1,7 +1,5 @@
 """Packages of the project and of its image: licenses that allow their use, each on the page, and one lock."""
 
-from __future__ import annotations
-
 import re
 from configparser import ConfigParser
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Findings of synthetic days, folded: what is one incident and what are two. Times are hours:minutes of the day."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

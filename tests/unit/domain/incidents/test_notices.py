@@ -1,7 +1,5 @@
 """Notifications of synthetic days, one after the other, by hand. Times are hours:minutes of the first day."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import pytest

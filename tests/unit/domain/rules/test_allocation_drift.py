@@ -1,7 +1,5 @@
 """ALLOCATION_DRIFT on the hour of `client_groups`, and on hand-written intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """New groups, and whether they begin with a topic's history."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

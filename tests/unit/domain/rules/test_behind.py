@@ -1,7 +1,5 @@
 """Consumers that have a queue and do not get on."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """When a broker cannot be read, and what it holds then."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

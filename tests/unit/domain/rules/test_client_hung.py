@@ -1,7 +1,5 @@
 """CLIENT_HUNG on the hour of `client_groups`, and on hand-written intervals."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

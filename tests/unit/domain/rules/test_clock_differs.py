@@ -1,7 +1,5 @@
 """Clients whose clock is behind, and clients that are set to pull seldom: neither hangs."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep

@@ -3,8 +3,6 @@
 Times are seconds after 10:00, a snapshot every 20 s.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from typing import Any

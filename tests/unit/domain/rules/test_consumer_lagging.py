@@ -1,7 +1,5 @@
 """CONSUMER_LAGGING of queues that all members may pop."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.kernel import evaluated

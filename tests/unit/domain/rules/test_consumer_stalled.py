@@ -1,7 +1,5 @@
 """Queues that stand while messages come in, however few, and have no verdict."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

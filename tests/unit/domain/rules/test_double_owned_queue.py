@@ -1,7 +1,5 @@
 """Queues that several connections consume."""
 
-from __future__ import annotations
-
 from spark_jobs.domain.model.finding import Condition
 from spark_jobs.domain.rules.double_owned_queue import RULE
 from tests.support.builders import allocation, audited_step, interval, members

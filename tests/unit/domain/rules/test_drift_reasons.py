@@ -1,7 +1,5 @@
 """The inputs from which drifting clients have their queues, on hand-written intervals of AVG."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

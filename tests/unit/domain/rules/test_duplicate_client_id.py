@@ -1,7 +1,5 @@
 """Repeated client ids: what is found, where they come from, and how bad it is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

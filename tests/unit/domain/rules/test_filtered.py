@@ -1,7 +1,5 @@
 """Offsets of groups with a filter that do not move: who hangs, and who waits for messages of its own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Members that come and go so often that they flap."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

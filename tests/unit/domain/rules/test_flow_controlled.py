@@ -1,7 +1,5 @@
 """FLOW_CONTROLLED on the hour of `client_groups`, and its measures."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.domain.rules.flow_controlled import RULE

@@ -1,7 +1,5 @@
 """GHOST_MEMBER on the hour of `client_groups`, and on hand-written intervals."""
 
-from __future__ import annotations
-
 from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.rules.ghost_member import RULE
 from tests.support.client_groups import audited, hits_of

@@ -1,7 +1,5 @@
 """Groups without a connected consumer, and when that matters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

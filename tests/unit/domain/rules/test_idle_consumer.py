@@ -1,7 +1,5 @@
 """Members without a queue, over all topics that they subscribe."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

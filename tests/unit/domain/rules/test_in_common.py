@@ -1,7 +1,5 @@
 """Features that standing queues share, by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Queues, or the messages in them, that are shared unevenly."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

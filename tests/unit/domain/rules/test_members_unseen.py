@@ -1,7 +1,5 @@
 """A group that members consume whom no broker lists."""
 
-from __future__ import annotations
-
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.rules.members_unseen import RULE
 from tests.support.builders import audited_step, interval

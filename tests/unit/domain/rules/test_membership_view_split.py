@@ -1,7 +1,5 @@
 """Brokers that list different members."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """MESSAGES_SKIPPED: offsets that jump, on rows written by hand; and what only looks like it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

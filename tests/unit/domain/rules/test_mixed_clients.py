@@ -1,7 +1,5 @@
 """Clients of one group that need not compute alike."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Members of one group that run different strategies."""
 
-from __future__ import annotations
-
 from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.model.finding import ConflictingValue
 from spark_jobs.domain.rules.mixed_strategies import RULE

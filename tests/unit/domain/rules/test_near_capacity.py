@@ -1,7 +1,5 @@
 """NEAR_CAPACITY on hours of one client, on paper: what it said once a minute, and what came into its queues."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """OFFSET_BEYOND_END: offsets of a topic's former life, on samples written by hand; and what only looks like it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

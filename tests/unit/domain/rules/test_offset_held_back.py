@@ -1,7 +1,5 @@
 """OFFSET_HELD_BACK: offsets that do not move while their client consumes, on rows written by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Offsets that went back, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """ORDERLY_LOCK_MISSING on the hour of `client_groups`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Messages that are popped again. Times are seconds of the step, a sample every 20 s until 580 s."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

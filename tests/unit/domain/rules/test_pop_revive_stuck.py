@@ -1,7 +1,5 @@
 """Revive offsets that stand still. Times are seconds since the step began, a sample every 20 s."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Topics of which few queues get most messages."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

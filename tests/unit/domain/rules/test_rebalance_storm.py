@@ -1,7 +1,5 @@
 """When rebalances are a storm."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep

@@ -1,7 +1,5 @@
 """Messages in flight when queues changed hands."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A topic that a broker refuses to a member: what is reported, of which queues, and since when."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import replace
 

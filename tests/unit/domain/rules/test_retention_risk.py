@@ -1,7 +1,5 @@
 """Messages that are deleted before they are consumed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

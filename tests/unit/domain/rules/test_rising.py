@@ -1,7 +1,5 @@
 """When something rose, by totals that are written out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

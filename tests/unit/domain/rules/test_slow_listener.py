@@ -1,7 +1,5 @@
 """SLOW_LISTENER on the hour of `client_groups`, and its measures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from spark_jobs.domain.rules.slow_listener import RULE

@@ -1,7 +1,5 @@
 """Queues that no consumer may read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from spark_jobs.domain.model.finding import Condition, FindingQueue

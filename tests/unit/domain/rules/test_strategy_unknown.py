@@ -1,7 +1,5 @@
 """A group whose strategy lacks a setting: which one, and what is said of queues that stand still meanwhile."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Members that subscribe differently, by what they say or by what a broker's list does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

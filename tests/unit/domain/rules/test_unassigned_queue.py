@@ -1,7 +1,5 @@
 """Queues that no consumer owns, for certain or by turns."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

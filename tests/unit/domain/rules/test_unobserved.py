@@ -1,7 +1,5 @@
 """Times that were not observed, and gaps that are joined."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

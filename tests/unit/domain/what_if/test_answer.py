@@ -1,7 +1,5 @@
 """The capacity answer in numbers, of histories whose outcome can be computed on paper."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

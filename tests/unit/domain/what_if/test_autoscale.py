@@ -1,7 +1,5 @@
 """Members that are added and removed by the backlog, on paper."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

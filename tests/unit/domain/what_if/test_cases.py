@@ -1,7 +1,5 @@
 """Members and queues of a case, and the rooms of additional members."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.domain.kernel.allocations import Member

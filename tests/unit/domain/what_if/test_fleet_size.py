@@ -1,7 +1,5 @@
 """Sizes of groups by their published steps, on paper."""
 
-from __future__ import annotations
-
 import pytest
 
 from spark_jobs.domain.what_if.fleet_size import FleetNeed, PublishedStep, SizeVerdict, fleet_need

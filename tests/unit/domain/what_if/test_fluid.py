@@ -1,7 +1,5 @@
 """Messages through queues, computed on paper."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cases played on histories whose outcome can be computed on paper."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Known paces of members, and times in which they stood still."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

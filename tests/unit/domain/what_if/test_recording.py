@@ -1,7 +1,5 @@
 """The model beside a recording of a real cluster: what it was, and the changes that were made while it was recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

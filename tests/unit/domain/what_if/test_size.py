@@ -1,7 +1,5 @@
 """The size that a group needs, on paper."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest
