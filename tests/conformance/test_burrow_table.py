@@ -45,7 +45,7 @@ def test_a_case_of_burrow_in_one_window_has_its_status(case: dict[str, Any]) -> 
 
 @pytest.mark.parametrize("number", SAID_LATER)
 def test_a_queue_that_still_stands_has_stopped(number: int) -> None:
-    """As soon as a window of 300 s has no sample at which nothing was left."""
+    """A STOP as soon as a window of 300 s has no sample at which nothing was left."""
     window = Thresholds(verdict_window_seconds=300, verdict_window_readings=3)
     assert verdict(CASES[number], window, more=range(100, 500, 100)) == CASES[number]["status"] == "STOP"
 

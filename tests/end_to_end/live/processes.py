@@ -43,7 +43,7 @@ def grpc_client() -> Path:
 
 
 def fetched(pom: Path, name: str, *options: str) -> Path:
-    """What the pom asks for, fetched by Maven if it is not there."""
+    """The jars that the pom asks for, fetched by Maven if it is not there."""
 
     def fetch(folder: Path) -> None:
         goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}"]

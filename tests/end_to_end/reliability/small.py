@@ -91,7 +91,7 @@ class Commands:
         return started.returncode, printed
 
     def __call__(self, command: str, *arguments: str, codes: Collection[int] = (0,)) -> str:
-        """What a command prints that is awaited, and ends with one of these exit codes."""
+        """The output of a command that is awaited, and ends with one of these exit codes."""
         begun = time.monotonic()
         code, printed = self.end(self.start(command, *arguments))
         print(f"{command}: {time.monotonic() - begun:.0f} s, exit code {code}")

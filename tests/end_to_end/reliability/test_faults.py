@@ -56,7 +56,7 @@ def prepared(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture(scope="module")
 def undisturbed(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
-    """What a command leaves to which nothing happens."""
+    """The tables that an undisturbed command leaves."""
 
     @cache
     def left_by(command: str) -> Contents:

@@ -50,7 +50,7 @@ def piled_up(
 
 
 def unknown_queues(rows: Iterable[QueueRow]) -> list[tuple[str, Place]]:
-    """Queues whose last sample tells no lag, or that have none; those of retry topics only if messages came."""
+    """Queues whose last sample shows no lag, or that have none; those of retry topics only if messages came."""
     return [
         queue
         for queue, of_queue in rows_by_queue(rows)

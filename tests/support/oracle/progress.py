@@ -135,7 +135,7 @@ def progress(
     limits: Limits,
     log: Log,
 ) -> Progress:
-    """What the samples of one interval say, in the order of time, from `start` on.
+    """The progress by the samples of one interval, in the order of time, from `start` on.
 
     `before`: the queue's last sample before them. What came in and went out between two samples belongs to the later
     one; what moved is told from the interval's own samples, verdicts from those of the `whole` interval, before the
@@ -238,7 +238,7 @@ def queue_samples(snapshots: Iterable[OffsetSnapshot], window: StepWindow, place
 def of_interval(
     samples: Sequence[QueueSample], window: StepWindow, began: int, start: int, end: int, allowed_lag: int
 ) -> Progress:
-    """What a queue's samples say of the interval `[began, end)`, from `start` on.
+    """The progress by a queue's samples in the interval `[began, end)`, from `start` on.
 
     Of what came before the step, one gap counts for what went in and out.
     """

@@ -140,13 +140,13 @@ def rows_by_queue(rows: Iterable[QueueRow]) -> list[tuple[tuple[str, Place], lis
 
 
 def _start_and_end(of_queue: Sequence[QueueRow]) -> tuple[int | None, int | None]:
-    """The lag of one queue at its first sample of the step, and at its last; None: that does not tell."""
+    """The lag of one queue at its first sample of the step, and at its last; None: that is unknown."""
     read = [row.measured for row in of_queue if row.measured.readings]
     return (read[0].lag_first, read[-1].lag_last) if read else (None, None)
 
 
 def _is_empty(of_queue: Sequence[QueueRow]) -> bool:
-    """Whether nothing ever came into the queue, as its last sample says."""
+    """True if nothing was ever sent to the queue, by its last sample."""
     read = [row.measured for row in of_queue if row.measured.readings]
     return bool(read) and (read[-1].consumer_offset, read[-1].lag_last) == (0, 0)
 

@@ -34,7 +34,7 @@ class Limits(NamedTuple):
 
 
 class Evaluated(NamedTuple):
-    """What is said at a sample, and since when."""
+    """The verdict at a sample, and since when."""
 
     at: int
     verdict: str
@@ -43,7 +43,7 @@ class Evaluated(NamedTuple):
 
 @dataclass(frozen=True)
 class Spans:
-    """What an interval's windows say of a queue. `stuck`: from the sample at which something began that keeps the
+    """A queue by the windows of an interval. `stuck`: from the sample at which something began that keeps the
     queue from getting on, to the last sample that still says so.
     """
 

@@ -37,7 +37,7 @@ REVIVE = "rmq_sys_REVIVE_LOG_synthetic"
 
 
 class Fault(NamedTuple):
-    """What is found, as rule/cause, and in which of its fields a `Life` differs from a healthy one.
+    """The findings, as rule/cause, and in which of its fields a `Life` differs from a healthy one.
 
     In that, both members share the eight queues of one broker by AVG, and consume messages as they come.
     """

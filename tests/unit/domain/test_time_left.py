@@ -53,7 +53,7 @@ def caught_up_in(samples: dict[int, list[str]], begins: int = 0) -> tuple[bool |
         # The last 300 s count: the 600 messages at 100 s were 300 at 400 s.
         ({0: "900/900", 100: "1500/900", 400: "1500/1200"}, (True, 300.0)),
         ({0: "900/900", 99: "1500/900", 400: "1500/1200"}, (None, None)),
-        # One sample tells no pace, and no lag that is known tells nothing.
+        # One sample shows no pace, and without a known lag nothing is known.
         ({0: "1000/0"}, (None, None)),
         ({0: "32/0"}, (True, 0.0)),
         ({0: "1000/?", 300: "1000/?"}, (None, None)),
