@@ -20,6 +20,7 @@ _IVY_SETTINGS = """<ivysettings><settings defaultResolver="all"/><resolvers><cha
 <ibiblio name="central" m2compatible="true"/>
 </chain></resolvers></ivysettings>"""
 _SETTING = "spark.jars.ivySettings"
+_IN_SPARKS = f"{_SETTING} in spark-defaults.conf"
 _ATTEMPTS = 4
 _FOUND = re.compile(r"^\tfound (\S+)#(\S+);(\S+) in ")
 _DOWNLOADING = re.compile(r"^downloading \S+/(\S+\.jar) \.\.\.")
@@ -29,12 +30,16 @@ _PASSING = re.compile(r"access error|timed out|reset|refused|Premature|size of|F
 
 
 class Package(NamedTuple):
-    """A package: title, Maven coordinates, exclusions, and its required files (`group_artifact-version.jar`)."""
+    """A package: title, Maven coordinates, exclusions, and its required files (`group_artifact-version.jar`).
+
+    `instead`: how to get a version that exists.
+    """
 
     title: str
     coordinates: str
     excluded: str
     needed: Sequence[str]
+    instead: str
 
 
 class _BrokenOffError(SetupError):
@@ -104,13 +109,17 @@ def _has_settings() -> bool:
 
 def _failure(package: Package, log: Sequence[str]) -> SetupError:
     """The error: the artifact that is missing, where Ivy names it, and how to bring it."""
-    missing = next((match for line in log if (match := _FAILED.match(line))), None)
-    reason = f"{':'.join(missing.groups())} is not found" if missing else _reason(log)
-    by_hand = f"mvn dependency:get -Dartifact={':'.join(missing.groups())}" if missing else "setup --from FOLDER"
-    kind = _BrokenOffError if any(_PASSING.search(line) for line in log) else SetupError
-    return kind(
-        f"{package.title} could not be downloaded, nothing was changed: {reason}. Run the command again to continue; "
-        f"or fetch it by hand ({by_hand}), and run it again. Behind a proxy, set {_SETTING} in spark-defaults.conf"
+    missing = next((":".join(match.groups()) for line in log if (match := _FAILED.match(line))), None)
+    failed = f"{package.title} could not be downloaded, nothing was changed: "
+    failed += f"{missing} is not found" if missing else _reason(log)
+    broke_off = any(_PASSING.search(line) for line in log)
+    if missing and not broke_off:  # no repository has it, now or later
+        return SetupError(f"{failed}. {package.instead}. Or name a repository that has it, with {_IN_SPARKS}")
+    in_maven = missing and not _has_settings()
+    by_hand = f"mvn dependency:get -Dartifact={missing}" if in_maven else "setup --from FOLDER"
+    return (_BrokenOffError if broke_off else SetupError)(
+        f"{failed}. Run the command again to continue; or fetch it by hand ({by_hand}), and run it again. "
+        f"Behind a proxy, set {_IN_SPARKS}"
     )
 
 

@@ -8,11 +8,14 @@ from importlib import metadata
 from pathlib import Path
 from zipfile import is_zipfile
 
+from spark_jobs.capture.jars import ROCKETMQ
 from spark_jobs.errors import SetupError
 from spark_jobs.setup.download import Package, download
 
 Say = Callable[[str], object]
 
+#: The version that setup.cfg asks for: not every version of the Python package has jars.
+DELTA = "4.4.0"
 #: Needed only by Delta's preview connector and Unity Catalog; the Hadoop client ships with Spark.
 _EXCLUDES = "io.delta:delta-kernel-*,io.unitycatalog:*,org.apache.hadoop:*"
 
@@ -42,7 +45,10 @@ def fetch_jars(directory: Path, source: Path | None = None, say: Say = print) ->
         return
     delta_jar = jar_names()[0].removesuffix(".jar").removeprefix("io.delta_")
     artifact, _, version = delta_jar.rpartition("-")
-    package = Package("Delta's jars", f"io.delta:{artifact}:{version}", _EXCLUDES, jar_names())
+    instead = (
+        f"Install the version that rebalance-audit needs (pip install delta-spark=={DELTA}), and run the command again"
+    )
+    package = Package("Delta's jars", f"io.delta:{artifact}:{version}", _EXCLUDES, jar_names(), instead)
     with _replaced(package, directory, source, say) as jars:
         for other in {file.name for file in jars.iterdir()} - {*jar_names()}:
             (jars / other).unlink()
@@ -54,7 +60,8 @@ def fetch_tools(directory: Path, version: str, source: Path | None = None, say: 
     if (directory / name).is_file():
         return
     coordinates = f"org.apache.rocketmq:rocketmq-tools:{version}"
-    package = Package("RocketMQ's admin client", coordinates, _CAPTURE_EXCLUDES, (name,))
+    instead = f"Choose another version: `rebalance-audit setup --capture` fetches {ROCKETMQ}"
+    package = Package("RocketMQ's admin client", coordinates, _CAPTURE_EXCLUDES, (name,), instead)
     with _replaced(package, directory, source, say):
         pass  # all that it needs is in the same directory
 
@@ -66,7 +73,8 @@ def fetch_s3(directory: Path, delta: Path, source: Path | None = None, say: Say 
     if directory / s3.module_jar() in s3.installed(directory):
         return
     check_jars(delta)
-    package = Package("Hadoop's S3A", s3.packages(), s3.EXCLUDES, (s3.module_jar(),))
+    instead = f"Install another pyspark: {metadata.version('pyspark')} needs Hadoop {s3.hadoop_version()}"
+    package = Package("Hadoop's S3A", s3.packages(), s3.EXCLUDES, (s3.module_jar(),), instead)
     with _replaced(package, directory, source, say) as jars:
         s3.compile_log_store(jars, delta)
 

@@ -23,6 +23,17 @@ def spare(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Environment
     return made
 
 
+@pytest.mark.parametrize("pyspark", ["pyspark", "pyspark==4.0.3"])
+def test_delta_has_jars_for_the_versions_that_pip_chooses_without_the_lock(
+    pyspark: str, built: Built, tmp_path: Path
+) -> None:
+    made = environment(tmp_path)
+    must(uv("pip", "install", "--python", str(made.folder), f"{built.wheel}[spark]", pyspark))
+    fetch = "from pathlib import Path; from rebalance_audit.spark_jobs.setup.jars import fetch_jars; "
+    must(made("python", "-c", fetch + "fetch_jars(Path('jars').absolute())"))
+    assert len([*(made.here / "jars").glob("io.delta_delta-s*-4.4.0.jar")]) == 2
+
+
 @pytest.mark.parametrize("words", [["run", "--interval", HOUR], ["validate"]], ids=lambda words: words[0])
 def test_before_set_up_it_is_named(words: list[str], spare: Environment, warehouse: Path) -> None:
     done = spare("rebalance-audit", *words, "--warehouse", str(warehouse))

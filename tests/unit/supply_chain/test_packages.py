@@ -8,6 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from spark_jobs.capture.jars import TOOLS_DIR
+from spark_jobs.setup.jars import DELTA
 from tests.unit.supply_chain.licences import CAPTURE_JARS, PAGE, ROOT, licence, page, pins
 
 #: A package under another licence needs a thought, and then a line here.
@@ -74,7 +75,7 @@ def test_the_lock_pins_everything_and_names_no_host() -> None:
 
 
 def test_packages_are_wanted_in_ranges_and_the_lock_is_within_them() -> None:
-    """Pins would keep the package out of an environment that is there already."""
+    """Pins would keep the package out of an environment that is there already; Delta's version must have jars, too."""
     versions = dict(pins())
-    assert [one for one in wanted() if "==" in str(one.specifier)] == []
+    assert [str(one) for one in wanted() if "==" in str(one.specifier)] == [f"delta-spark=={DELTA}"]
     assert [one for one in wanted() if versions[one.name.lower()] not in one.specifier] == []
