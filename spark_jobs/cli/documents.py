@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from spark_jobs.show.status import Statuses
     from spark_jobs.show.trends import Trends
 
+#: Of a row while it is written: a text that has a part of it is quoted.
+_END = "\r\n"
+#: With these a formula begins.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
 
 def as_json(document: Mapping[str, Any]) -> str:
     """The document as ASCII JSON; times as ISO 8601 in UTC, in whole seconds, with Z."""
@@ -44,12 +49,17 @@ def answered(arguments: Namespace, document: Mapping[str, Any], table: Callable[
 
 def _write_csv(table: pa.Table) -> None:
     text = io.StringIO()
-    out = csv.DictWriter(text, table.column_names, lineterminator="\n")
+    out = csv.DictWriter(text, table.column_names, lineterminator=_END)
     out.writeheader()
-    out.writerows(map(_with_times, rows(table)))
+    out.writerows({name: _inert(value) for name, value in _with_times(row).items()} for row in rows(table))
     # On a terminal no name steers it.
-    lines = text.getvalue().split("\n")
+    lines = text.getvalue().split(_END)
     print("\n".join(map(printable, lines) if sys.stdout.isatty() else lines), end="")
+
+
+def _inert(value: Any) -> Any:
+    """The value; a text that a spreadsheet takes for a formula has a single quote before it, as OWASP advises."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def _write_logfmt(table: pa.Table) -> None:

@@ -1,8 +1,10 @@
 """docs/json-keys.txt lists what `--json` prints, key by key, and rows for programs have the same types. No Spark."""
 
+import csv
 import io
 import json
 import re
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +19,7 @@ from schemas import AUDIT_RUNS, FINDINGS, TABLES
 from spark_jobs.cli import validation
 from spark_jobs.cli.commands import COMMANDS as ALL
 from spark_jobs.cli.commands import backfill, late
-from spark_jobs.cli.documents import as_json, run_document
+from spark_jobs.cli.documents import answered, as_json, run_document
 from spark_jobs.cli.main import main
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError
@@ -227,6 +229,15 @@ def test_a_table_without_rows_has_its_columns(example_warehouse: str, typed: Typ
     assert typed("clients nobody --format csv", warehouse=example_warehouse, code=2).out == (
         "cluster,consumer_group,client_id,client_addr,language,version,first_seen,last_seen,topics\n"
     )
+
+
+def test_a_text_is_no_formula_in_a_spreadsheet(capsys: pytest.CaptureFixture[str]) -> None:
+    formulas, others = ["=1+2", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"], ["10.0.0.1@7", "a\r=1", "b\n=1"]
+    table = pa.table({"client_id": [*formulas, *others], "backlog": [-1] * 9, "share": [-0.5] * 9, "all": [["="]] * 9})
+    assert answered(Namespace(json=False, format="csv"), {}, lambda: table)
+    rows = [*csv.reader(io.StringIO(capsys.readouterr().out, newline=""))]
+    assert [row[0] for row in rows] == ["client_id", *(f"'{text}" for text in formulas), *others]
+    assert {tuple(row[1:]) for row in rows[1:]} == {("-1", "-0.5", '["="]')}
 
 
 def test_iterating_an_answer_gives_its_table(example_warehouse: str) -> None:

@@ -17,17 +17,24 @@ from spark_jobs.capture.access import credentials
 from spark_jobs.capture.capture import Capture, Settings
 from spark_jobs.capture.jars import TOOLS_DIR, check_tools
 from spark_jobs.capture.java_admin import ClusterAddress, start
-from spark_jobs.cli.terminal import print_line, printable, show_next
+from spark_jobs.cli.terminal import print_line, print_to_stderr, printable, show_next
 from spark_jobs.errors import ExitCode
 from spark_jobs.setup.java import check_java
 
 if TYPE_CHECKING:
     from spark_jobs.cli.loading import Loading
 
+_UNVERIFIED = (
+    "warning: --tls verifies no server, so another one can receive and change the calls that the access key signs: "
+    "add --tls-config FILE with tls.client.trustCertPath"
+)
+
 
 def capture_command(arguments: Namespace) -> int:
     """Exit code 0 when the time is up, and on SIGTERM and Ctrl-C."""
     keys = credentials(os.environ, Path(arguments.access) if arguments.access else None)
+    if keys and arguments.tls and not arguments.tls_config:
+        print_to_stderr(_UNVERIFIED)
     check_java()
     check_tools(TOOLS_DIR)
     settings = _settings(arguments)

@@ -6,6 +6,7 @@ import pytest
 
 from spark_jobs.capture.access import Credentials, credentials
 from spark_jobs.errors import CaptureError, SecretFileError
+from tests.support.commands import Typed
 
 KEYS = {"ROCKETMQ_ACCESS_KEY": "reader", "ROCKETMQ_SECRET_KEY": "s3cret"}
 
@@ -49,3 +50,24 @@ def test_a_file_without_both_keys_is_named_and_its_content_is_not(content: str, 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SecretFileError, match="cannot be read"):
         credentials({}, tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(
+    ("options", "keys", "warned"),
+    [
+        ("--tls", KEYS, True),
+        ("--tls", {}, False),
+        ("--tls --tls-config tls.properties", KEYS, False),
+        ("", KEYS, False),
+    ],
+)
+def test_a_key_for_servers_that_nothing_verifies_is_warned_of(
+    options: str, keys: dict[str, str], warned: bool, monkeypatch: pytest.MonkeyPatch, typed: Typed, tmp_path: Path
+) -> None:
+    """Before Java starts, which is not there."""
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    for name, value in keys.items():
+        monkeypatch.setenv(name, value)
+    err = typed(f"capture --namesrv 127.0.0.1:9 --out {tmp_path} {options}", code=3).err
+    assert ("warning: --tls verifies no server" in err) is warned
+    assert "no Java in JAVA_HOME" in err
