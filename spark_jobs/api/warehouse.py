@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schemas import FINDINGS, OUTPUTS, Table
+from schemas import FINDINGS, OUTPUTS, SOURCES, Table
 from spark_jobs.api.answers import Explanation, FleetSize, GroupPlan, GroupSize, Report, WhatIf
 from spark_jobs.api.errors import only_own_errors
 from spark_jobs.config import Configuration
@@ -92,13 +92,17 @@ class AuditedWarehouse:
             return DeltaTables(self.location)
         kind = "a catalog" if self.location.in_catalog else f"{self.location.scheme}://"
         self.progress(f"only Spark reads {kind}: this takes longer than a path or an object store")
-        from spark_jobs.api.start import start_spark
-        from spark_jobs.runtime.borrowed import session_beside
         from spark_jobs.store.read.through_spark import SparkTables
         from spark_jobs.store.warehouse import Warehouse
 
-        spark = start_spark(self.progress) if self.spark is None else session_beside(self.spark)
-        return SparkTables(spark, Warehouse.parse(self.location.location))
+        return SparkTables(self._session(), Warehouse.parse(self.location.location))
+
+    def _session(self) -> SparkSession:
+        """A session for SQL: one beside the user's, else one that is started."""
+        from spark_jobs.api.start import start_spark
+        from spark_jobs.runtime.borrowed import session_beside
+
+        return start_spark(self.progress) if self.spark is None else session_beside(self.spark)
 
     @property
     def published(self) -> PublishedTables:
@@ -130,6 +134,14 @@ class AuditedWarehouse:
         conditions = (is_open, incident_id, rule, severity, client, self.configuration.routes)
         query = IncidentQuery(self.time(since, until), cluster, group, *conditions)
         return incidents_and_unknown(self.stored, query, self.progress, self.clock())
+
+    def create_sources(self) -> None:
+        """Create the source tables that are missing, for snapshots of another program (docs/snapshots.md). The schema
+        of a catalog must exist. Raises `SetupError` as `run`.
+        """
+        from spark_jobs.store.warehouse import Warehouse
+
+        Warehouse.parse(self.location.location).create(self._session(), SOURCES)
 
     def publish_incidents(self) -> Incidents:
         """Write the incidents of the whole history to the table `incidents`, and return them, the newest first."""

@@ -59,9 +59,14 @@ def _statements(view: FlatView, location: Location, engine: str) -> Iterator[str
         yield f"CREATE OR REPLACE VIEW {name} (\n  {named}\n) COMMENT {literal(view.comment)} AS {query}"
         return
     yield f"CREATE OR REPLACE VIEW {name} AS {query}"
-    yield f"COMMENT ON VIEW {name} IS {sql_literal(view.comment)}"
+    yield f"COMMENT ON VIEW {name} IS {_comment(view.comment)}"
     for column in view.columns:
-        yield f"COMMENT ON COLUMN {name}.{column.name} IS {sql_literal(column.comment)}"
+        yield f"COMMENT ON COLUMN {name}.{column.name} IS {_comment(column.comment)}"
+
+
+def _comment(text: str) -> str:
+    """The text as standard SQL, which escapes no semicolon as `literal` does: a comma stands in its place."""
+    return sql_literal(text.replace(";", ","))
 
 
 def _expression(text: str, table: Table, location: Location, engine: str) -> str:

@@ -9,8 +9,8 @@ from schemas.types import Field, sql_type
 
 
 def literal(text: str) -> str:
-    """The text as a SQL string."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    """The text as a SQL string, without a semicolon: programs split scripts at them."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace(";", r"\u003B")
     return f"'{escaped}'"
 
 

@@ -8,6 +8,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+import rebalance_audit
 from schemas import MEMBERSHIP_SNAPSHOTS, OUTPUTS, REBALANCE_INTERVALS, SOURCES, TABLES
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import WarehouseError
@@ -15,6 +16,7 @@ from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.staging import drop_staged, stage, staged_times
 from spark_jobs.store.warehouse import Warehouse
+from tests.support.commands import Typed
 from tests.support.snapshots import load, membership
 from tests.support.times import naive
 
@@ -38,6 +40,19 @@ def test_tables_are_made_as_their_schemas_say(spark: SparkSession, warehouse: Wa
     assert detail.properties["delta.constraints.known_message_model"]
     outputs = warehouse.delta_table(spark, REBALANCE_INTERVALS).detail().collect()[0]
     assert outputs.partitionColumns == ["step_start"]
+
+
+def test_the_printed_sql_and_the_api_make_the_source_tables(spark: SparkSession, tmp_path: Path, typed: Typed) -> None:
+    """With the comments of the schemas, though no statement has a semicolon inside."""
+    for statement in typed("sql sources", warehouse=tmp_path / "sql").out.split(";")[:-1]:
+        spark.sql(statement)
+    for _ in range(2):  # tables that are there stay
+        rebalance_audit.open(tmp_path / "api", spark=spark).create_sources()
+    for table in SOURCES:
+        wanted = [(field.name, field.comment, field.nullable) for field in table.schema]
+        for folder in ("sql", "api"):
+            made = Warehouse.parse(str(tmp_path / folder)).read(spark, table).schema
+            assert [(field.name, field.metadata["comment"], field.nullable) for field in made] == wanted
 
 
 def test_the_day_is_generated_and_constraints_hold(spark: SparkSession, warehouse: Warehouse) -> None:

@@ -189,3 +189,11 @@ def test_each_engine_has_every_view_and_comment(engine: str) -> None:
     for view in VIEWS:
         assert f"VIEW lake.audit.{view.name} " in statements
     assert statements.count("COMMENT ") == sum(1 + len(view.columns) for view in VIEWS)
+
+
+@pytest.mark.parametrize("what", ["sources", "views --engine duckdb", "views --engine spark", "views --engine trino"])
+def test_a_program_can_split_what_is_printed_at_semicolons(what: str, typed: Typed) -> None:
+    *statements, end = typed(f"sql {what} --quiet", warehouse="lake.audit").out.split(";")
+    assert end.strip() == ""
+    assert len(statements) >= 5
+    assert [part for part in statements if not part.strip().startswith(("CREATE ", "COMMENT ON "))] == []
