@@ -16,11 +16,68 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spark_jobs.api.warehouse import AuditedWarehouse
     from spark_jobs.api.warehouse import open_warehouse as open
-    from spark_jobs.errors import RebalanceAuditError
+    from spark_jobs.errors import (
+        CaptureError,
+        CaseError,
+        ConfigurationError,
+        IncompleteError,
+        InputFileError,
+        IntervalError,
+        NotDeliveredError,
+        NothingPublishedError,
+        NoticeTargetError,
+        OutputError,
+        PublishConflictError,
+        PublishError,
+        QualityError,
+        QualitySiteError,
+        RebalanceAuditError,
+        ReportFileError,
+        SchemaMismatchError,
+        SecretFileError,
+        SetupError,
+        StrategyError,
+        UnexpectedError,
+        UnknownNameError,
+        UsageError,
+        WarehouseError,
+    )
 
     __version__: str
 
-__all__ = ["AuditedWarehouse", "RebalanceAuditError", "open"]
+#: The API, and every error.
+__all__ = [
+    "AuditedWarehouse",
+    "CaptureError",
+    "CaseError",
+    "ConfigurationError",
+    "IncompleteError",
+    "InputFileError",
+    "IntervalError",
+    "NotDeliveredError",
+    "NothingPublishedError",
+    "NoticeTargetError",
+    "OutputError",
+    "PublishConflictError",
+    "PublishError",
+    "QualityError",
+    "QualitySiteError",
+    "RebalanceAuditError",
+    "ReportFileError",
+    "SchemaMismatchError",
+    "SecretFileError",
+    "SetupError",
+    "StrategyError",
+    "UnexpectedError",
+    "UnknownNameError",
+    "UsageError",
+    "WarehouseError",
+    "open",
+]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
@@ -29,12 +86,12 @@ def __getattr__(name: str) -> Any:
         from spark_jobs.installation import installed_version
 
         return installed_version()
-    if name == "RebalanceAuditError":
-        from spark_jobs.errors import RebalanceAuditError
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name.endswith("Error"):
+        from spark_jobs import errors
 
-        return RebalanceAuditError
-    if name in __all__:
-        from spark_jobs.api import warehouse
+        return getattr(errors, name)
+    from spark_jobs.api import warehouse
 
-        return {"open": warehouse.open_warehouse, "AuditedWarehouse": warehouse.AuditedWarehouse}[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return {"open": warehouse.open_warehouse, "AuditedWarehouse": warehouse.AuditedWarehouse}[name]

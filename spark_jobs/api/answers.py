@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 from markupsafe import escape
 
+from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.phrases import backlog_bound, count, number_text, short_repr
 from spark_jobs.show.tabular import framed
 from spark_jobs.show.text.explanation import GroupExplanation
 from spark_jobs.show.text.explanation_text import lines
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from spark_jobs.domain.model.intervals import Interval
     from spark_jobs.domain.what_if.fleet_size import FleetNeed
     from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison
-    from spark_jobs.domain.what_if.plan import Plan
+    from spark_jobs.domain.what_if.plan import Plan, PlannedSize
     from spark_jobs.domain.what_if.size import Size
     from spark_jobs.show.what_if import GroupSteps
 
@@ -30,6 +33,8 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join("  " * line.indent + line.text for line in lines(self.facts))
+
+    __repr__ = short_repr
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
@@ -58,6 +63,11 @@ class WhatIf:
 
         return what_if_page(self.group.consumer_group, self.group.interval, self.comparison)
 
+    def __str__(self) -> str:
+        return "\n".join([f"{self.group} (UTC)", *map(_case_text, (self.recorded, *self.cases))])
+
+    __repr__ = short_repr
+
     def _repr_html_(self) -> str:
         return framed(self.page())
 
@@ -69,6 +79,12 @@ class GroupPlan:
     group: GroupSteps
     plan: Plan
 
+    def __str__(self) -> str:
+        at = format_utc(from_micros(self.plan.at))
+        return "\n".join([f"{self.group.consumer_group} as it was at {at}", *map(_planned_text, self.plan.sizes)])
+
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True)
 class GroupSize:
@@ -77,6 +93,17 @@ class GroupSize:
     group: GroupSteps
     size: Size
 
+    def __str__(self) -> str:
+        had = f"{count(self.size.members, 'member')}, {count(self.size.queues, 'queue')}"
+        none = "no number of members is enough"
+        needs = (
+            f"{need.goal} {need.wanted:g}: {count(need.group.members, 'member') if need.group else none}"
+            for need in self.size.needs
+        )
+        return "\n".join([f"{self.group} (UTC): {had}", *needs])
+
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True)
 class FleetSize:
@@ -84,6 +111,15 @@ class FleetSize:
 
     interval: Interval
     needs: Sequence[tuple[str, str, FleetNeed]]
+
+    def __str__(self) -> str:
+        rows = (
+            f"{cluster} {group}: {need.verdict}, members {number_text(need.members)}, needed {number_text(need.needed)}"
+            for cluster, group, need in self.needs
+        )
+        return "\n".join([f"{count(len(self.needs), 'group')} in {self.interval} (UTC)", *rows])
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True)
@@ -98,5 +134,21 @@ class Report:
 
         write_page(self.html, Path(file))
 
+    def __str__(self) -> str:
+        return f"{len(self.html):,} characters of HTML: see save()"
+
+    __repr__ = short_repr
+
     def _repr_html_(self) -> str:
         return framed(self.html, height=900)
+
+
+def _case_text(outcome: CaseOutcome) -> str:
+    highest, last = (backlog_bound(messages, at_most=outcome.at_most) for messages in (outcome.highest, outcome.last))
+    queues = f"{outcome.unassigned_queues:.1f} queues without owner, {outcome.double_owned_queues:.1f} owned twice"
+    return f"{outcome.label}: highest backlog {highest}, last {last}, {queues}"
+
+
+def _planned_text(planned: PlannedSize) -> str:
+    queues = f"{planned.unassigned_queues} queues without owner, {planned.double_owned_queues} owned twice"
+    return f"{planned.change:+}: {count(len(planned.members), 'member')}, {planned.idle} idle, {queues}"

@@ -16,7 +16,7 @@ from spark_jobs.api.errors import only_own_errors
 from spark_jobs.config import Configuration
 from spark_jobs.config.file import load
 from spark_jobs.domain.model.intervals import Interval, as_utc, check_begun, parse_utc
-from spark_jobs.domain.phrases import did_you_mean
+from spark_jobs.domain.phrases import did_you_mean, short_repr
 from spark_jobs.errors import WarehouseError
 from spark_jobs.runtime.connect import check_no_connect
 from spark_jobs.show.explain import explain_group
@@ -84,6 +84,11 @@ class AuditedWarehouse:
     progress: Callable[[str], None]
     spark: SparkSession | None = None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    def __str__(self) -> str:
+        return self.location.location
+
+    __repr__ = short_repr
 
     @cached_property
     def stored(self) -> StoredTables:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.phrases import printable
 from spark_jobs.errors import OutputError
+from spark_jobs.show.tabular import row_text
 from spark_jobs.store.read.stored import rows, tuples
 
 if TYPE_CHECKING:
@@ -63,14 +63,8 @@ def _inert(value: Any) -> Any:
 
 
 def _write_logfmt(table: pa.Table) -> None:
-    """A line per row; what is unknown has no value, and text that is not one plain word is quoted, as in JSON."""
     for row in map(_with_times, rows(table)):
-        texts = {name: "" if value is None else str(value) for name, value in row.items()}
-        print(" ".join(f"{name}={_word(text)}" for name, text in texts.items()))
-
-
-def _word(text: str) -> str:
-    return text if re.fullmatch(r"[!#-<>-\[\]-~]*", text) else json.dumps(text)
+        print(row_text(row))
 
 
 def _with_times(row: Mapping[str, Any]) -> dict[str, Any]:

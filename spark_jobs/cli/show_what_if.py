@@ -10,7 +10,7 @@ from rich.text import Text
 from spark_jobs.cli.terminal import Column, measure, print_line, printable, show_table
 from spark_jobs.domain.model.intervals import Interval, duration_text, format_utc
 from spark_jobs.domain.model.window import from_micros
-from spark_jobs.domain.phrases import UNKNOWN, count, number_text, percent_text, rate_text
+from spark_jobs.domain.phrases import UNKNOWN, backlog_bound, count, number_text, percent_text, rate_text
 from spark_jobs.domain.what_if.fleet_size import FleetNeed, SizeVerdict
 from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison, Scaled
 from spark_jobs.domain.what_if.pace import MemberPace
@@ -59,11 +59,6 @@ def _pace(pace: MemberPace) -> str:
     return f"{pace.client_id}: {listener} by its listener ({by}), {pulls}{seen}"
 
 
-def backlog_text(messages: int | None, *, at_most: bool) -> str:
-    """The number of messages, or its upper bound."""
-    return f"{'≤ ' if at_most else ''}{number_text(messages)}"
-
-
 def drained_text(seconds: float | None, backlog: int | None) -> str:
     """After what time the highest backlog was drained."""
     if backlog is None:
@@ -82,8 +77,8 @@ _COLUMNS: tuple[Column[CaseOutcome], ...] = (
     measure("idle\nmembers", "idle", lambda outcome: f"{outcome.idle:.1f}", drop=5),
     measure("busiest\nmember", "busiest", lambda outcome: count(outcome.busiest, "queue"), drop=4),
     measure("moves per\nrebalance", "moves_per_rebalance", _moves, drop=6),
-    measure("highest\nbacklog", "highest", lambda outcome: backlog_text(outcome.highest, at_most=outcome.at_most)),
-    measure("last\nbacklog", "last", lambda outcome: backlog_text(outcome.last, at_most=outcome.at_most)),
+    measure("highest\nbacklog", "highest", lambda outcome: backlog_bound(outcome.highest, at_most=outcome.at_most)),
+    measure("last\nbacklog", "last", lambda outcome: backlog_bound(outcome.last, at_most=outcome.at_most)),
     measure(
         "drained\nafter", "drained_after", lambda outcome: drained_text(outcome.drained_after, outcome.highest), drop=3
     ),
@@ -178,7 +173,7 @@ _SIZE_COLUMNS = (
     _of_size("members", "members", lambda outcome: str(outcome.members), "No number of members is enough"),
     _of_size("queues", "queues", _queues),
     _of_size("busiest\nmember", "busiest_member", _busiest),
-    _of_size("highest\nbacklog", "highest", lambda outcome: backlog_text(outcome.backlog, at_most=outcome.at_most)),
+    _of_size("highest\nbacklog", "highest", lambda outcome: backlog_bound(outcome.backlog, at_most=outcome.at_most)),
     _of_size("drained\nafter", "drained_after", lambda outcome: drained_text(outcome.drained, outcome.backlog)),
 )
 

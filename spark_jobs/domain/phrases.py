@@ -45,9 +45,19 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def short_repr(answer: object) -> str:
+    """The `repr` of an answer: its class, and the first line of its text."""
+    return f"<{type(answer).__name__}: {str(answer).partition(chr(10))[0]}>"
+
+
 def number_text(value: int | None) -> str:
     """With thousands separators; null is unknown."""
     return UNKNOWN if value is None else f"{value:,}"
+
+
+def backlog_bound(messages: int | None, *, at_most: bool) -> str:
+    """The number of messages, or its upper bound."""
+    return f"{'≤ ' if at_most else ''}{number_text(messages)}"
 
 
 def rate_text(value: float | None) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from schemas import GROUP_STATUS
 from spark_jobs.domain.model.silences import unreported_ids
+from spark_jobs.domain.phrases import short_repr
 from spark_jobs.pipeline.publish.content import Content
 from spark_jobs.pipeline.run_spec import RunSpec
 
@@ -24,6 +25,13 @@ class RunRecord:
     warnings: list[str] = field(default_factory=list)
     quality_warnings: list[str] = field(default_factory=list)
     observed: bool = True
+
+    def __str__(self) -> str:
+        numbers = ", ".join(f"{number:,} {severity}" for severity, number in self.severities.items()) or "no finding"
+        warnings = (f"warning: {warning}" for warning in (*self.warnings, *self.quality_warnings))
+        return "\n".join([f"run {self.run.get('run_id')} {self.run.get('outcome')}: {numbers}", *warnings])
+
+    __repr__ = short_repr
 
     @property
     def spec(self) -> RunSpec:

@@ -48,7 +48,7 @@ class IncidentQuery(Scope):
 _QUEUE = ("topic", "broker_name", "queue_id")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Incidents(Tabular):
     """The incidents of a query, and the whole steps of its time that were not audited, or not recorded.
     As a table: a row per incident. `root_causes`, `symptoms`: conditions per group; `costs`: per group.

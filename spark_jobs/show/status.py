@@ -30,7 +30,7 @@ _TEXTS = dict.fromkeys(("rule", "severity"), pa.string())
 _WORST = {**_TEXTS, **dict.fromkeys(("started_at", "ended_at"), pa.timestamp("us", "UTC")), "is_over": pa.bool_()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Statuses(Tabular):
     """A `group_status` row per group, by attention; `newest_step`: of the whole warehouse, None: never audited."""
 

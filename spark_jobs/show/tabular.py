@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
@@ -13,13 +15,14 @@ import pyarrow as pa
 from markupsafe import Markup, escape
 
 from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.phrases import count, short_repr
 from spark_jobs.store.read.stored import rows, tuples
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Rows that a notebook shows, at most.
-_ROWS = 100
+#: Rows that a notebook and a text show, at most.
+_ROWS, _LINES = 100, 20
 
 
 class Tabular(ABC):
@@ -50,6 +53,15 @@ class Tabular(ABC):
     def __len__(self) -> int:
         return int(self.to_arrow().num_rows)
 
+    def __str__(self) -> str:
+        table = self.to_arrow()
+        flat = [field.name for field in table.schema if self.shown or not pa.types.is_nested(field.type)]
+        first = table.select(list(self.shown or flat)).slice(0, _LINES)
+        more = [f"and {table.num_rows - _LINES:,} more: see to_arrow()"] if table.num_rows > _LINES else []
+        return "\n".join([count(table.num_rows, "row"), *map(row_text, rows(first)), *more])
+
+    __repr__ = short_repr
+
     def _repr_html_(self) -> str:
         table = self.to_arrow().select(list(self.shown)) if self.shown else self.to_arrow()
         return str(Markup("<table><thead>{}</thead><tbody>{}</tbody></table>{}").format(
@@ -57,6 +69,18 @@ class Tabular(ABC):
             Markup("").join(_line("td", map(_cell, row)) for row in tuples(table.slice(0, _ROWS))),
             f"{table.num_rows:,} rows, of which {_ROWS} are shown" if table.num_rows > _ROWS else "",
         ))  # fmt: skip
+
+
+def row_text(row: Mapping[str, Any]) -> str:
+    """The row in logfmt: what is unknown has no value, and text that is not one plain word is quoted, as in JSON."""
+    return " ".join(f"{name}={_word(value)}" for name, value in row.items())
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, list):
+        value = ", ".join(map(str, value))
+    text = "" if value is None else format_utc(value) if isinstance(value, datetime) else str(value)
+    return text if re.fullmatch(r"[!#-<>-\[\]-~]*", text) else json.dumps(text)
 
 
 def _line(cell: str, texts: Any) -> Markup:
@@ -76,7 +100,7 @@ def _cell(value: Any) -> Markup:
     return escape(format_utc(value) if isinstance(value, datetime) else value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PublishedRows(Tabular):
     """Rows of a published table, with its columns (docs/tables.md)."""
 

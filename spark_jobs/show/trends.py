@@ -42,7 +42,7 @@ _SCHEMA = pa.schema(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trends(Tabular):
     """How groups fared week by week, what got worse first. As a table: a row per group and week."""
 

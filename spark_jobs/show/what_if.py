@@ -1,7 +1,7 @@
 """Simulates changes of one group on its recorded history: reads its snapshots as its newest run did, compares cases."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
 from typing import TypeVar
@@ -46,8 +46,11 @@ class GroupSteps:
     cluster: str
     consumer_group: str
     interval: Interval
-    steps: Sequence[AuditedStep]
+    steps: Sequence[AuditedStep] = field(repr=False)
     configured: StrategySettings
+
+    def __str__(self) -> str:
+        return f"{self.consumer_group} in {self.interval}"
 
     @property
     def is_filtered(self) -> bool:

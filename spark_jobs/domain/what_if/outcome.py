@@ -73,7 +73,7 @@ class Comparison:
     `members`: how fast each of them could consume.
     """
 
-    times: Sequence[int]
+    times: Sequence[int] = field(repr=False)
     recorded: CaseOutcome
     cases: Sequence[CaseOutcome]
     error: float | None
