@@ -103,7 +103,7 @@ class AuditedWarehouse:
         return SparkTables(self._session(), Warehouse.parse(self.location.location))
 
     def _session(self) -> SparkSession:
-        """A session for SQL: one beside the user's, else one that is started."""
+        """A session for SQL: a separate one of the user's Spark, else one that is started."""
         from spark_jobs.api.start import start_spark
         from spark_jobs.runtime.borrowed import session_beside
 
