@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.clients import BusyClient
-from spark_jobs.domain.model.history import ClientHistory, ConsumeStatus
-from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.clients import BusyClient, most_per_call
+from spark_jobs.domain.model.history import ClientHistory, ClientState, ConsumeStatus
+from spark_jobs.domain.model.series import Series, Span
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 
@@ -25,7 +25,7 @@ class StatusSamples:
     """All consume statuses of one client, one row per (snapshot, topic); NaN is unknown.
 
     `snapshot`: its number, ascending; `topic`: place in `topics`; milliseconds, and messages per second: consumed
-    (successfully or not), and of these failed.
+    (successfully or not), and of these failed. `per_call`: messages that one call of the listener gets at most.
     """
 
     snapshot: NDArray[np.int64]
@@ -36,6 +36,14 @@ class StatusSamples:
     failed_tps: Numbers
     pull_rt_ms: Numbers
     pull_tps: Numbers
+    per_call: NDArray[np.int64]
+
+    @cached_property
+    def message_ms(self) -> Numbers:
+        """Milliseconds that a message takes of a thread, at least. A client counts the time once per call, but the rate
+        per message. Source: `ConsumeRequest.run` of ConsumeMessageConcurrentlyService and ConsumeMessageOrderlyService.
+        """
+        return self.consume_rt_ms / self.per_call
 
     @cached_property
     def slowest_ms(self) -> float:
@@ -67,8 +75,9 @@ def status_samples(client: ClientHistory) -> StatusSamples:
     names, *columns = zip(*rows, strict=True) if rows else ((),) * len(ConsumeStatus._fields)
     codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
     consume_rt, consumed, failed, pull_rt, pulled = (np.array(column, dtype=np.float64) for column in columns)
+    snapshot = np.repeat(np.arange(len(counts)), counts)
     return StatusSamples(
-        np.repeat(np.arange(len(counts)), counts),
+        snapshot,
         np.fromiter(map(codes.__getitem__, names), np.int64, len(names)),
         list(codes),
         consume_rt,
@@ -76,15 +85,23 @@ def status_samples(client: ClientHistory) -> StatusSamples:
         failed,
         pull_rt,
         pulled,
+        _most_per_call(client.series)[snapshot],
     )
 
 
-def busy_threads(samples: StatusSamples, snapshots: int) -> Numbers:
-    """Per snapshot the threads that its messages keep busy: response time × rate, over all topics; NaN is unknown.
+def _most_per_call(series: Series[ClientState]) -> NDArray[np.int64]:
+    """Per snapshot the messages that one call of the listener gets at most."""
+    most = [
+        most_per_call(state.consume_batch_size, state.pull_batch_size, state.consume_orderly) for state in series.states
+    ]
+    return np.array(most, np.int64)[series.codes]
 
-    The rate is what it pulls, if that is more than it consumes: a busy listener consumes no faster.
+
+def busy_threads(samples: StatusSamples, snapshots: int) -> Numbers:
+    """Per snapshot the threads that its messages keep busy, at least: time of a message × rate, over all topics; NaN is
+    unknown. The rate is what it pulls, if that is more than it consumes: a busy listener consumes no faster.
     """
-    busy = samples.consume_rt_ms * np.maximum(samples.consumed_tps, samples.pull_tps) / 1000
+    busy = samples.message_ms * np.maximum(samples.consumed_tps, samples.pull_tps) / 1000
     return np.bincount(samples.snapshot, weights=busy, minlength=snapshots).astype(np.float64, copy=False)
 
 
@@ -152,10 +169,14 @@ def _median(values: Numbers) -> float:
 def _is_slowed(
     samples: StatusSamples, rows: NDArray[np.int64], usual: tuple[float, float], thresholds: Thresholds
 ) -> NDArray[np.bool_]:
-    """Return whether consume RT rose and pull RT did not: where both rise, it is rather the machine or the network."""
+    """Return whether consume RT rose and pull RT did not: where both rise, it is rather the machine or the network.
+
+    It must rise even if each call had one message before, and now has as many as it can: calls that fill up take
+    longer.
+    """
     consume, pull = samples.consume_rt_ms[rows], samples.pull_rt_ms[rows]
     slow, ratio = thresholds.slow_rt_ms, thresholds.rt_rise_ratio
-    rose: NDArray[np.bool_] = (consume >= slow) & (consume >= usual[0] * ratio)
+    rose: NDArray[np.bool_] = (consume >= slow) & (samples.message_ms[rows] >= usual[0] * ratio)
     return rose & ((pull < slow) | (pull < usual[1] * ratio))
 
 

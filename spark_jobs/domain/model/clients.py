@@ -10,6 +10,10 @@ from typing import NamedTuple
 from spark_jobs.domain.model.history import ClientState, OwnedQueue, Place
 from spark_jobs.domain.model.message_queue import MessageModel, MessageQueue
 
+#: A broker hands out no more messages at once, whatever is asked for; it can be configured.
+#: Source: MessageStoreConfig.maxTransferCountOnMessageInMemory, DefaultMessageStore.isTheBatchFull.
+BROKER_BATCH = 32
+
 
 class HungCause(StrEnum):
     """How it shows that a client hangs."""
@@ -53,7 +57,9 @@ class Throttled(NamedTuple):
 
 
 class BusyClient(NamedTuple):
-    """A client with nearly all its threads busy; the response times (ms) are those of its busiest topic."""
+    """A client with nearly all its threads busy, at least so many; the response times (ms) are those of its busiest
+    topic.
+    """
 
     busy_threads: float
     consume_threads: int
@@ -132,3 +138,14 @@ def lacks_lock(queue: OwnedQueue, state: ClientState) -> bool:
 def needs_locks(state: ClientState) -> bool:
     """Return whether a client consumes only locked queues (`ConsumeMessageOrderlyService`); Go reports no model."""
     return state.consume_orderly is True and state.message_model != MessageModel.BROADCASTING
+
+
+def most_per_call(consume_batch: int | None, pull_batch: int | None, orderly: bool | None) -> int:
+    """Messages that one call of the listener gets at most; an unknown `consume_batch` is the default of clients, 1.
+
+    A concurrent client splits what one pull brought; an orderly one takes of all that is cached.
+    Source: ConsumeMessageConcurrentlyService.submitConsumeRequest, ProcessQueue.takeMessages.
+    """
+    if not consume_batch or orderly is not False:
+        return consume_batch or 1
+    return min(consume_batch, pull_batch or BROKER_BATCH, BROKER_BATCH)

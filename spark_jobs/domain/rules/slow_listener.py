@@ -45,19 +45,20 @@ RULE = Rule(
     name="SLOW_LISTENER",
     headline="{subjects} in {groups} {subjects:has|have} a slow listener",
     meaning="The listener, or a service that it calls, keeps all threads of a client busy. Or it became slower: "
-    "`usual_…` are the response times before.",
+    "`usual_…` are the response times before. `busy_threads`: at least so many are busy.",
     decided_by="Two successive client snapshots show it for `busy_after_seconds` (120), also at full speed on a "
     "backlog. WARN.",
     causes={
         ALL_THREADS_BUSY: Cause(
-            "response time × rate is at least `busy_percent` (90) of its threads",
+            "at least `busy_percent` (90) of its threads are busy: response time × rate ÷ the most messages of a call "
+            "(`consume_batch_size`; unknown: 1)",
             "Make the listener faster, or give the client more consume threads (consumeThreadMin, consumeThreadMax). "
             "More consumers help only up to the number of queues.",
             commands=(THREAD_DUMP,),
         ),
         RESPONSE_TIME_ROSE: Cause(
             "the consume RT, but not the pull RT, is at least `slow_rt_ms` (100) and `rt_rise_ratio` (3.0) times its "
-            "median in the look-back",
+            "median in the look-back, also per message if calls had one before and are full now (`consume_batch_size`)",
             "The brokers answer as fast as before: check what the listener calls (database, other services), and "
             "recent deployments. More threads help only if those services can handle more calls.",
         ),

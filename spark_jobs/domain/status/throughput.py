@@ -19,15 +19,13 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.consume_statuses import StatusSamples, status_samples
 from spark_jobs.domain.model.caching import cached_with_value
+from spark_jobs.domain.model.clients import BROKER_BATCH, most_per_call
 from spark_jobs.domain.model.history import ClientHistory, ClientState
 from spark_jobs.domain.model.series import Series
 from spark_jobs.domain.model.window import SECOND
 
 Numbers = NDArray[np.float64]
 Times = NDArray[np.int64]
-#: A broker hands out no more messages at once, whatever is asked for; it can be configured.
-#: Source: MessageStoreConfig.maxTransferCountOnMessageInMemory, DefaultMessageStore.isTheBatchFull.
-BROKER_BATCH = 32
 #: A client reports averages over the last minute (StatsItem.getStatsDataInMinute): they stand for its middle.
 _MIDDLE = 30 * SECOND
 #: A pull is measured in whole milliseconds, and none takes no time at all.
@@ -53,8 +51,8 @@ class ConsumeSettings(NamedTuple):
 
     @property
     def batch(self) -> int:
-        """Messages that the listener gets at most: in order of all that is cached (ProcessQueue.takeMessages)."""
-        return self.consume_batch if self.orderly else min(self.consume_batch, self.pulled)
+        """Messages that one call of the listener gets at most."""
+        return most_per_call(self.consume_batch, self.pull_batch, self.orderly)
 
     @property
     def numbers(self) -> tuple[float, ...]:

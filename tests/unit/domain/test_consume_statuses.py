@@ -37,6 +37,21 @@ _STATUSES = """
 400 2.5 0 2, - 0 0 0          | 1       | -    | no
 """
 
+#: Threads are 20, and the listener takes 320 ms a call of 1,000 messages a second: of one each, 320 threads; of 32, 10.
+#: Settings (`-`: unknown): batch, pull batch, orderly. Then busy threads; enough?
+_BATCHES = """
+1 32 no   | 320 | yes
+- 32 no   | 320 | yes
+16 32 no  | 20  | yes
+32 32 no  | 10  | no
+32 16 no  | 20  | yes
+32 - no   | 10  | no
+64 64 no  | 10  | no
+64 64 yes | 5   | no
+16 8 yes  | 20  | yes
+64 32 -   | 5   | no
+"""
+
 #: Snapshots before the step, and the same one twice in it: consume RT / pull RT (ms, `-`: unknown) / consumed a second.
 _SNAPSHOTS = """
 20/50/9                     | 200/50/9   | yes
@@ -85,6 +100,22 @@ def test_threads_are_busy_by_the_time_of_their_messages(topics: str, threads: st
     assert (shown is not None) is (enough == "yes")
     # Long calls that end in one minute count for more threads than there are.
     assert shown is None or f"{shown.busy_threads:.6g}" == f"{min(float(expected), float(threads)):.6g}"
+
+
+@pytest.mark.parametrize(("settings", "expected", "enough"), cells(_BATCHES))
+def test_a_call_of_many_messages_counts_once(settings: str, expected: str, enough: str) -> None:
+    batch, pull_batch, orderly = (None if word == "-" else word for word in settings.split())
+    told = {
+        "consume_batch_size": batch and int(batch),
+        "pull_batch_size": pull_batch and int(pull_batch),
+        "consume_orderly": orderly and orderly == "yes",
+        "consume_threads": 20,
+        "consume_status": [status(consume_rt_ms=320.0, consume_ok_tps=1000.0)],
+    }
+    client = client_history(told)
+    assert busy_threads(status_samples(client), 1).tolist() == [float(expected)]
+    shown = client_reports(client, THRESHOLDS, 0).states[-1].symptoms.busy
+    assert (shown is not None) is (enough == "yes")
 
 
 def test_each_snapshot_has_its_own_busy_threads_and_the_times_of_its_busiest_topic() -> None:
@@ -136,6 +167,18 @@ def test_slower_than_before(before: str, now: str, expected: str) -> None:
     usual = [measured(-20 * place, times) for place, times in enumerate(before.split(), start=1)]
     found = slower(*usual, *(measured(second, now) for second in (100, 120)))
     assert found == ([("t", 100, 120), ("t", 120, 180)] if expected == "yes" else [])
+
+
+@pytest.mark.parametrize(
+    ("batch", "now", "is_slower"),
+    [(32, 640, False), (32, 1919, False), (32, 1920, True), (1, 60, False), (1, 100, True)],
+)
+def test_calls_that_fill_up_are_not_slower(batch: int, now: int, is_slower: bool) -> None:
+    """A call of one message took 20 ms; three times as long per message are 1,920 ms of a call of 32."""
+    snapshots = [measured(-20, USUAL), *(measured(second, f"{now}/50/9") for second in (100, 120))]
+    settings = {"consume_batch_size": batch, "pull_batch_size": 32, "consume_orderly": False}
+    found = slower(*(snapshot | settings for snapshot in snapshots))
+    assert found == ([("t", 100, 120), ("t", 120, 180)] if is_slower else [])
 
 
 def test_a_client_that_consumed_nothing_in_the_window_shows_nothing() -> None:
