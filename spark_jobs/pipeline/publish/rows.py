@@ -1,7 +1,7 @@
 """Evaluated steps as rows of the output tables."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -24,6 +24,9 @@ from spark_jobs.domain.model.statuses import Status
 from spark_jobs.pipeline.exchange import RESULTS_ARROW, STEP_KEY, TABLES_ARROW, own_columns
 from spark_jobs.pipeline.publish.queue_rows import IntervalSpan, allocation_rows, interval_rows, progress_rows, step_key
 from spark_jobs.store.arrow_values import columns_of, completed, from_values, one_array
+
+
+_topic_of = itemgetter("cluster", "consumer_group", "topic")
 
 
 def tables(evaluated: Sequence[EvaluatedStep], topic: str | None = None) -> dict[str, pa.Table]:
@@ -78,7 +81,10 @@ def _of_table(name: str, rows: pa.Table) -> dict[str, pa.Array]:
 
 
 def seen(intervals: pa.Table) -> dict[str, Any]:
-    """The `seen` of `exchange.RESULTS`, from rows of `rebalance_intervals`."""
+    """The `seen` of `exchange.RESULTS`, from rows of `rebalance_intervals`.
+
+    `skipped`: the topics of which no observed interval was replayed, or needed no replay.
+    """
     names = ("cluster", "consumer_group", "topic", "status", "reason", "strategy_source", "member_count")
     rows = intervals.select(names).to_pylist()
     observed = [row for row in rows if row["status"] != Status.UNOBSERVED]
@@ -87,9 +93,10 @@ def seen(intervals: pa.Table) -> dict[str, Any]:
         for row in observed
         if row["strategy_source"] == "DEFAULT" and (row["member_count"] or 0) > 0
     }
+    known = {_topic_of(row) for row in observed if row["status"] != Status.NOT_REPLAYABLE}
     skipped: dict[tuple[str, str, str], set[str]] = {}
     for row in observed:
-        if row["status"] == Status.NOT_REPLAYABLE:
+        if _topic_of(row) not in known:
             skipped.setdefault((row["cluster"], row["consumer_group"], row["reason"]), set()).add(row["topic"])
     return {
         "observed": bool(observed),

@@ -17,7 +17,7 @@ from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.status.attribution import TopicGrowth
 from spark_jobs.domain.status.group_status import DeletedTopic, GroupStatus
 from spark_jobs.domain.status.strategy_comparison import StrategyComparison
-from spark_jobs.pipeline.publish.rows import results, tables, tables_of
+from spark_jobs.pipeline.publish.rows import results, seen, tables, tables_of
 from spark_jobs.store.read.finding_rows import published_findings
 from tests.support.builders import allocation, interval
 from tests.support.findings import finding
@@ -224,3 +224,26 @@ def test_a_finding_comes_back_as_it_was_evaluated() -> None:
     step = next(one.step for one in EVALUATED if one.findings)
     key = step.history.cluster, step.history.consumer_group, step.window.start
     assert found == PublishedFinding(*key, FINDING)
+
+
+def test_only_topics_without_any_replay_could_not_be_replayed() -> None:
+    """A log begins before its topics exist: they have no route for a moment."""
+    no_route, strange = ("NOT_REPLAYABLE", "NO_ROUTE"), ("NOT_REPLAYABLE", "UNKNOWN_STRATEGY")
+    replayed, popped, unobserved = ("REPLAYED", None), ("NOT_APPLICABLE", "BROKER_REBALANCE"), ("UNOBSERVED", "X")
+    intervals = [
+        *(("g", "new", *state) for state in (unobserved, no_route, replayed, unobserved)),
+        *(("g", "popped", *state) for state in (no_route, popped)),
+        *(("g", "gone", *state) for state in (unobserved, no_route)),
+        *(("g", "strange", *state) for state in (no_route, strange)),
+        ("h", "gone", *replayed),
+    ]
+    names = ("consumer_group", "topic", "status", "reason")
+    rows = [
+        {"cluster": "c", "strategy_source": "CLIENT", "member_count": 1, **dict(zip(names, values, strict=True))}
+        for values in intervals
+    ]
+    assert seen(pa.Table.from_pylist(rows)) == {
+        "observed": True,
+        "assumed": 0,
+        "skipped": [("c", "g", "NO_ROUTE", ["gone", "strange"]), ("c", "g", "UNKNOWN_STRATEGY", ["strange"])],
+    }
