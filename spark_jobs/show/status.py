@@ -56,8 +56,8 @@ def statuses(
     """`published_statuses` with more columns, by attention.
 
     Those of `fleet.findings_summary`; `stranded`: messages in unreadable queues (null: unknown); `worst`: the worst
-    finding that is not over, else that is (null: none): severity, rule and start of its root cause, last end of its
-    kind, and whether it is over.
+    finding that is not over, else that is (null: none): severity, rule and start of its root cause, last end of those
+    of its kind that began before it ended, and whether it is over.
     """
     progress("reading the newest step of every group")
     tables = published_tables(stored)
@@ -102,10 +102,12 @@ def _worst(findings: Sequence[Row], step_end: datetime) -> Row | None:
         return None
     root = next((row for row in findings if row["finding_id"] == worst["root_finding_id"]), worst)
     of_root = {"rule": root["rule"], "severity": worst["severity"], "started_at": root["started_at"]}
-    alike = [
-        row["ended_at"] for row in findings if (row["rule"], row["severity"]) == (worst["rule"], worst["severity"])
-    ]
-    return {**of_root, "ended_at": max(root["ended_at"], *alike), "is_over": worst["ended_at"] < known_until}
+    alike = [row for row in findings if (row["rule"], row["severity"]) == (worst["rule"], worst["severity"])]
+    ended_at = max(root["ended_at"], worst["ended_at"])
+    for row in sorted(alike, key=lambda row: row["started_at"]):
+        if row["started_at"] <= ended_at:
+            ended_at = max(ended_at, row["ended_at"])
+    return {**of_root, "ended_at": ended_at, "is_over": worst["ended_at"] < known_until}
 
 
 def _backlogs(findings: Sequence[Row]) -> dict[str, int]:

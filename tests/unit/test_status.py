@@ -252,7 +252,7 @@ def test_groups_come_in_the_order_of_the_report_with_their_findings(tmp_path: Pa
     """What is open before what is over, more errors before a higher backlog; the newest step alone counts; what is
     muted, and the end of the recording, are no reason to look. Root causes are named.
     """
-    for name in ("few", "many", "quiet", "muted", "open"):
+    for name in ("few", "many", "twice", "quiet", "muted", "open"):
         publish_hours(tmp_path, [0], group=name)
     write(
         tmp_path,
@@ -268,6 +268,9 @@ def test_groups_come_in_the_order_of_the_report_with_their_findings(tmp_path: Pa
             published_finding("open", "UNOBSERVED", "INFO", (50, 60)),
             published_finding("open", "GROUP_OFFLINE", "ERROR", (0, 30)),
             published_finding("many", "GROUP_OFFLINE", "ERROR", (-60, 0), step_start=at(-3600)),
+            published_finding("twice", "UNASSIGNED_QUEUE", "WARN", (1, 3)),
+            published_finding("twice", "UNASSIGNED_QUEUE", "WARN", (2, 5), topic="t2"),
+            published_finding("twice", "UNASSIGNED_QUEUE", "WARN", (15, 16)),
             published_finding("quiet", "UNOBSERVED", "INFO", (27, 60)),
             published_finding("muted", "GROUP_OFFLINE", "ERROR", (0, 60), silenced_because="known"),
         ],
@@ -283,13 +286,16 @@ def test_groups_come_in_the_order_of_the_report_with_their_findings(tmp_path: Pa
         (row["consumer_group"], row["errors"], row["peak_backlog_messages"], row["stranded"]) for row in groups
     ] == [
         *(("open", 1, None, None), ("many", 4, 5, None), ("few", 2, 900, 850)),
-        *(("quiet", 0, None, None), ("muted", None, None, None)),
+        *(("twice", 0, None, None), ("quiet", 0, None, None), ("muted", None, None, None)),
     ]
     assert [(row["worst"]["rule"], row["worst"]["severity"], row["worst"]["is_over"]) for row in groups[:3]] == [
         ("CONSUMER_LAGGING", "WARN", False),
         ("DUPLICATE_CLIENT_ID", "ERROR", True),
         ("STRANDED_WRITE_QUEUES", "ERROR", True),
     ]
+    # Both topics of the first time, and not the second time.
+    assert groups[3]["worst"]["started_at"] == "2026-03-01T10:01:00Z"
+    assert groups[3]["worst"]["ended_at"] == "2026-03-01T10:05:00Z"
     assert groups[1]["rules"] == [
         {"rule": "DUPLICATE_CLIENT_ID", "findings": 1},
         {"rule": "UNASSIGNED_QUEUE", "findings": 2},
@@ -297,7 +303,7 @@ def test_groups_come_in_the_order_of_the_report_with_their_findings(tmp_path: Pa
     ]
     of_step = stored.read(FINDINGS, FINDING_COLUMNS, [Filter("step_start", "=", at(0))])
     report = fleet(groups, rows(of_step), (), STEP)
-    assert [row["consumer_group"] for row in report] == ["many", "few", "open", "quiet", "muted"]
+    assert [row["consumer_group"] for row in report] == ["many", "few", "open", "twice", "quiet", "muted"]
 
     # The middle of the worst that is open: 10:40 to 10:50.
     assert typed("status", warehouse=tmp_path).err.endswith(
