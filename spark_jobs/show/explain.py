@@ -109,7 +109,9 @@ def _configuration(tables: PublishedTables, step: Interval, key: tuple[str, str]
 
 def explain(group: GroupStep) -> GroupExplanation:
     """Explain the group from its rows; quiet retry topics only if named. Raises `NothingPublishedError` for a topic."""
-    group = replace(group, progress=[with_growth(row, group.allowed_lag) for row in group.progress])
+    stored = _stored(group)
+    progress = [with_growth(row, group.allowed_lag) | {"stored": stored.get(_queue(row))} for row in group.progress]
+    group = replace(group, progress=progress)
     topics = sorted({row["topic"] for row in group.intervals}, key=lambda topic: (topic.startswith(RETRY), topic))
     if group.topic is not None:
         if group.topic not in topics:
@@ -168,6 +170,19 @@ def _topic_explanation(group: GroupStep, topic: str) -> TopicExplanation:
 def _at(group: GroupStep) -> Iterator[Row]:
     """The findings that contain the moment."""
     return (row for row in group.findings if row["started_at"] <= group.at < row["ended_at"])
+
+
+_queue = itemgetter("topic", "broker_name", "queue_id")
+
+
+def _stored(group: GroupStep) -> dict[tuple[str, str, int], tuple[int | None, int]]:
+    """By queue the backlog at the start and end of a finding that contains the moment."""
+    queues = (queue for row in _at(group) for queue in row["evidence"]["queues"] or ())
+    return {
+        _queue(queue): (queue["backlog_start"], queue["backlog_end"])
+        for queue in queues
+        if queue["backlog_end"] is not None
+    }
 
 
 def _findings(group: GroupStep) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.message_queue import queue_ranges
 from spark_jobs.domain.model.statuses import LagQuality, Verdict
@@ -31,13 +32,19 @@ def with_growth(row: Row, allowed_lag: int) -> Row:
 
 @dataclass(frozen=True)
 class Unknown:
-    """Queues without a known backlog, why, and messages produced to and consumed from them (None: unknown)."""
+    """Queues without a known backlog, why, and messages produced to and consumed from them (None: unknown).
+
+    `stored_first`, `stored_last`: messages that they hold when a finding about them begins and ends, by the topic's own
+    offsets.
+    """
 
     queues: str
     queue_count: int
     quality: str
     produced: int | None
     consumed: int | None
+    stored_first: int | None = None
+    stored_last: int | None = None
 
 
 @dataclass(frozen=True)
@@ -94,15 +101,22 @@ def backlog_of(rows: Sequence[Row]) -> ViewBacklog | None:
         verdicts={verdict: verdicts[verdict] for verdict in (*map(str, Verdict), GROWING) if verdicts[verdict]},
         unconsumed=_unconsumed(rows),
         last_reading_at=max((row["last_reading_at"] for row in measured if row["last_reading_at"]), default=None),
-        unknown=[_unknown(quality, unmeasured) for quality in sorted({row["lag_quality"] for row in unmeasured})],
+        unknown=[_unknown(alike) for _, alike in sorted(by_key(unmeasured, _kind).items())],
         is_unfiltered=any(row["lag_quality"] == LagQuality.UNFILTERED for row in measured),
     )
 
 
-def _unknown(quality: str, rows: Sequence[Row]) -> Unknown:
-    rows = [row for row in rows if row["lag_quality"] == quality]
+def _kind(row: Row) -> tuple[str, bool]:
+    """Queues with the same are shown together; the second: it is known how many messages they hold."""
+    return row["lag_quality"], row["produced"] is None and bool(row.get("stored"))
+
+
+def _unknown(rows: Sequence[Row]) -> Unknown:
+    """Of rows of one `_kind`, of which there is at least one."""
     produced, consumed = (known_sum(row[name] for row in rows) for name in ("produced", "consumed"))
-    return Unknown(_ranges(rows), len(rows), quality, produced, consumed)
+    stored = [row["stored"] for row in rows if _kind(row)[1]]
+    held = sum_before(stored), known_sum(last for _, last in stored)
+    return Unknown(_ranges(rows), len(rows), rows[0]["lag_quality"], produced, consumed, *held)
 
 
 def _ranges(rows: Iterable[Row]) -> str:
@@ -140,6 +154,9 @@ def _verdicts(verdicts: Mapping[str, int]) -> str:
 
 def _unknown_text(unknown: Unknown, is_single: bool) -> str:
     queues = "" if is_single else f" of {unknown.queues}"
+    if unknown.stored_last is not None:
+        held = f"Backlog{queues} {number_text(unknown.stored_first)} → {unknown.stored_last:,}"
+        return f"{held}: messages in the queues over the time of the finding. No offset of the group was read."
     if unknown.quality == LagQuality.NO_READING and unknown.produced is not None:
         return f"Backlog{queues} at least {unknown.produced:,}, which were produced: brokers report no offset there."
     reason = _WHY_UNKNOWN.get(unknown.quality, unknown.quality)

@@ -109,7 +109,7 @@ def unknowns(story: GroupExplanation) -> list[str]:
             texts.append(f"who owned the queues of {topic.topic}")
         if topic.backlog is None:
             texts.append(f"the backlog of {topic.topic}")
-        elif queues := sum(unknown.queue_count for unknown in topic.backlog.unknown):
+        elif queues := sum(each.queue_count for each in topic.backlog.unknown if each.stored_last is None):
             texts.append(f"the backlog of {count(queues, 'queue')} of {topic.topic}")
     return texts
 

@@ -48,8 +48,9 @@ VARIANTS: Mapping[Variant, str] = {
 }
 #: What set off a rebalance; `{}` is whom or what it is about.
 TRIGGERS: Mapping[str, str] = {
-    Trigger.BROKER_GONE: "{} left the route",
-    Trigger.BROKER_BACK: "{} returned to the route",
+    # Out of the route, or without read permission.
+    Trigger.BROKER_GONE: "no queue of {} was readable any more",
+    Trigger.BROKER_BACK: "queues of {} were readable again",
     Trigger.BROKER_SWITCHED: "another process began to serve {}",
     Trigger.QUEUES_REMOVED: "the queues {} were removed",
     Trigger.QUEUES_ADDED: "the queues {} were added",
@@ -81,7 +82,8 @@ REASONS: Mapping[str, str] = {
     "clients, so the owners cannot be replayed.",
     Reason.CONSUMED_BY_UNSEEN: "No broker lists a member, but committed offsets advance: the consumers were not "
     "recorded, so the owners cannot be replayed.",
-    Reason.NOT_SUBSCRIBED: "No member subscribes to the topic (any more), so it is not consumed.",
+    Reason.NOT_SUBSCRIBED: "No member subscribes to the topic (any more), so no strategy divides its queues. A "
+    "consumer that assigns queues to itself may consume them; the backlog is not measured.",
     Reason.NO_READABLE_QUEUE: "The topic has no readable queue, so clients keep the queues they had.",
     Reason.UNKNOWN_STRATEGY: "The owners are unknown: a member runs a class that is none of RocketMQ's strategies, or "
     "the members report queues that no strategy explains. Configure `strategy` of the group.",

@@ -57,6 +57,41 @@ def test_an_interval_that_reaches_over_the_step() -> None:
     ]
 
 
+def test_queues_that_the_group_may_not_read_have_the_backlog_of_their_finding() -> None:
+    """Of a:2-3 a finding counts what they hold; of a:4 none does. The finding of the next half hour counts others."""
+    row = interval(0, 3600, C1)
+    unread = dict.fromkeys(("lag_first", "lag_last", "produced", "consumed", "verdict", "last_reading_at"))
+    unassigned = {"unassigned_cause": "BEYOND_READ_QUEUES"}
+    stranded = [
+        {"topic": "T", "broker_name": "a", "queue_id": number, "backlog_start": first, "backlog_end": last}
+        for number, first, last in ((2, 100, 2000), (3, 85, 1000), (4, None, None))
+    ]
+    findings = [
+        finding(rule="STRANDED_WRITE_QUEUES", topic="T", started_at=at(start), ended_at=at(end), evidence=evidence)
+        for start, end, evidence in (
+            (0, 1800, {"queues": stranded, "backlog_start": 185, "backlog_end": 3000}),
+            (1800, 3600, {"queues": [stranded[0] | {"backlog_end": 9}]}),
+        )
+    ]
+    names = [f"a:{number}" for number in range(2, 5)]
+    rows = {
+        "allocations": [allocation(row, "a:0", C1), *(allocation(row, name, **unassigned) for name in names)],
+        "progress": [
+            progress(row, "a:0"),
+            *(progress(row, each, lag_quality="NO_READING", **unread) for each in names),
+        ],
+        "findings": findings,
+    }
+    lines = topic_lines(group_step(60, row, **rows))
+    held = "Backlog of a:2-3 185 → 3,000: messages in the queues over the time of the finding. No offset of the group "
+    assert lines[-2:] == [
+        "    No member owned a:2-4 (3 queues): clients skip queues beyond readQueueNums (writeQueueNums is larger). "
+        f"Backlog of a:4 unknown: no offset was read; messages produced are unknown, too. {held}was read.",
+        "  Whole topic: backlog 10 → 4; 1,000 produced, 1,006 consumed. Backlog of a:4 unknown: no offset was read; "
+        f"messages produced are unknown, too. {held}was read.",
+    ]
+
+
 def test_until_when_members_may_not_have_followed_the_route() -> None:
     row = interval(0, 60, C1, C2)
     settling = owned(row) | {"allocations": [one | {"settled_at": at(50)} for one in owned(row)["allocations"]]}
@@ -95,8 +130,10 @@ _BEGAN = """
     FIRST_OBSERVATION | - - -
         This is the first interval that was recorded, so its trigger is unknown.
     BROKER_BACK b; MEMBER_EXPIRED c3; MEMBER_JOINED c1, c2 | 1500 300 1200
-        It began because b returned to the route, c3 stopped answering and expired and c1, c2 joined. 1,500 of 1,800
-        queues changed owner; 1,200 would have been enough for this allocation.
+        It began because queues of b were readable again, c3 stopped answering and expired and c1, c2 joined. 1,500 of
+        1,800 queues changed owner; 1,200 would have been enough for this allocation.
+    BROKER_GONE a, b | 0 - 0
+        It began because no queue of a, b was readable any more. No queue changed owner.
     QUEUES_ADDED a:8-9 | 0 - 0
         It began because the queues a:8-9 were added. No queue changed owner.
     STRATEGY_CHANGED c1 | 1 0 1
@@ -158,6 +195,15 @@ def test_what_cannot_be_replayed_says_why(reason: Reason) -> None:
     assert text[2].endswith((".", "configure them."))
     queues = "  2 queues, as clients sort them: a:0-1"
     assert text[3:] == ["  1 member, as clients sort them:", "    0  c1  10.0.0.1:1", queues]
+
+
+def test_a_topic_without_subscribers_may_be_consumed_nevertheless() -> None:
+    """`DefaultLitePullConsumer.assign` subscribes to nothing, and commits offsets."""
+    row = interval(0, 60, C1, status="NOT_APPLICABLE", reason="NOT_SUBSCRIBED", strategy=None, triggers=None)
+    assert topic_lines(group_step(30, row))[2] == (
+        "  No member subscribes to the topic (any more), so no strategy divides its queues. A consumer that assigns "
+        "queues to itself may consume them; the backlog is not measured."
+    )
 
 
 def test_members_behind_a_proxy_are_those_that_the_proxy_lists() -> None:
