@@ -9,6 +9,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 #: What the names of its modules begin with: nothing in a checkout, `rebalance_audit.` in a wheel.
 PREFIX = __name__.removesuffix("spark_jobs.installation")
+#: Where the documentation is published, with a slash at its end, as `site_url` of mkdocs.yml; empty: it is not.
+SITE = ""
+
+
+def documentation(page: str) -> str:
+    """The place of a page of the documentation, for messages: its URL or, if it is not published, its file."""
+    return f"{SITE}{page}.html" if SITE else f"docs/{page}.md in the repository"
 
 
 def installed_version() -> str:

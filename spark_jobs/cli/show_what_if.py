@@ -16,6 +16,7 @@ from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison, Scaled
 from spark_jobs.domain.what_if.pace import MemberPace
 from spark_jobs.domain.what_if.plan import Plan, PlannedMember, PlannedSize
 from spark_jobs.domain.what_if.size import GoalSize, Size, SizeOutcome
+from spark_jobs.installation import documentation
 from spark_jobs.show.what_if import GroupSteps
 
 #: The most members whose pace is given in words.
@@ -23,7 +24,8 @@ _NAMED = 8
 #: Clients measure whole milliseconds: a shorter average tells only that the listener does next to nothing.
 _NO_TIME_MS = 0.1
 _BOUND = "members with a backlog do not report how fast they are, and were never seen at their limit"
-_NOTE = "Queues and members are averages over time. docs/what-if.md describes the model and its limits."
+_SEE = f"See {documentation('what-if')}."
+_NOTE = f"Queues and members are averages over time. The model and its limits: {documentation('what-if')}."
 
 
 def show_comparison(console: Console, group: GroupSteps, compared: Comparison) -> None:
@@ -96,7 +98,7 @@ def _summary(compared: Comparison) -> str:
 def show_plan(console: Console, group: GroupSteps, plan: Plan) -> None:
     """One row per size of the group."""
     title = f"{group.consumer_group} as it was at {format_utc(from_micros(plan.at))}, with fewer and more members"
-    summary = "≥: the member was never seen at its limit; !: more than the member can consume. See docs/what-if.md."
+    summary = f"≥: the member was never seen at its limit; !: more than the member can consume. {_SEE}"
     show_table(console, title, _PLAN_COLUMNS, plan.sizes, summary, ruled=True)
 
 
@@ -126,7 +128,7 @@ _PLAN_COLUMNS: tuple[Column[PlannedSize], ...] = (
 
 _SIZE_NOTE = (
     "Sized with client ids and subscriptions in order. Busiest member: what came into its queues over five minutes, of "
-    "what it can consume. More queues than today help if their messages can be spread. See docs/what-if.md."
+    f"what it can consume. More queues than today help if their messages can be spread. {_SEE}"
 )
 
 
@@ -182,7 +184,7 @@ _SIZE_COLUMNS = (
 FleetRow = tuple[str, str, FleetNeed]
 _FLEET_NOTE = (
     "How busy members were in the busiest step, by their listeners and pulls. UNEVEN: enough members, of which one is "
-    "slower or has more to do. NOT_BY_MEMBERS: one queue is the limit, or there are too few. See docs/what-if.md."
+    f"slower or has more to do. NOT_BY_MEMBERS: one queue is the limit, or there are too few. {_SEE}"
 )
 
 

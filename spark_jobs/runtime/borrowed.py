@@ -11,7 +11,7 @@ from pyspark import RDD
 from pyspark.sql import SparkSession
 
 from spark_jobs.errors import SetupError
-from spark_jobs.installation import PREFIX
+from spark_jobs.installation import PREFIX, documentation
 from spark_jobs.runtime.executors import ZIP_NAME, ship_modules
 from spark_jobs.runtime.session import SETTINGS
 
@@ -88,7 +88,7 @@ def _check_session(given: SparkSession) -> None:
     if _EXTENSION not in extensions or isinstance(getattr(given._jvm, _EXTENSION), JavaPackage):
         raise SetupError(
             f"the Spark session that was given lacks Delta: start it with spark.sql.extensions={_EXTENSION} and with "
-            "the jars of delta-spark (docs/cluster.md)"
+            f"the jars of delta-spark ({documentation('cluster')})"
         )
 
 
@@ -121,10 +121,10 @@ def _check_executors(spark: SparkSession) -> None:
         raise SetupError(
             f"Spark's executors cannot run Python for an audit: {reason}; set PYSPARK_PYTHON (spark-submit: "
             f"spark.pyspark.python) to Python {sys.version_info.major}.{sys.version_info.minor} before the session "
-            "starts (docs/cluster.md)"
+            f"starts ({documentation('cluster')})"
         ) from error
     if lacking:
         raise SetupError(
             f"the Python of Spark's executors, {context.pythonExec}, lacks {', '.join(dict.fromkeys(lacking))}: "
-            "install it there, or set PYSPARK_PYTHON before the session starts (docs/cluster.md)"
+            f"install it there, or set PYSPARK_PYTHON before the session starts ({documentation('cluster')})"
         )

@@ -1,6 +1,7 @@
 """Sessions of Spark Connect, without importing Spark."""
 
 from spark_jobs.errors import SetupError
+from spark_jobs.installation import documentation
 
 
 def check_no_connect(given: object) -> None:
@@ -8,5 +9,5 @@ def check_no_connect(given: object) -> None:
     if type(given).__module__.startswith("pyspark.sql.connect"):
         raise SetupError(
             "Spark Connect cannot audit, as it reaches neither Delta's log nor the executors' files: run the audit "
-            "with spark-submit (docs/cluster.md), and read the results with `open` without a session"
+            f"with spark-submit ({documentation('cluster')}), and read the results with `open` without a session"
         )

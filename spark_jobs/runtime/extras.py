@@ -1,6 +1,7 @@
 """Packages that only an extra of the wheel installs."""
 
 from spark_jobs.errors import SetupError
+from spark_jobs.installation import documentation
 
 #: By the first part of a module's name, or by the package whose metadata is missing.
 _EXTRAS = {
@@ -26,5 +27,5 @@ def needed_extra(error: ImportError) -> SetupError | None:
         return None
     return SetupError(
         f"this needs {package}, which is not installed: install rebalance-audit with its extra [{extra}] "
-        "(docs/install.md)"
+        f"({documentation('install')})"
     )

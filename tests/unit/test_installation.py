@@ -1,6 +1,7 @@
 """Files of the set-up, contents of a wheel, and messages of a command that lacks a package."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs import installation
 from spark_jobs.errors import SetupError
-from spark_jobs.installation import PREFIX, ROOT, fetched
+from spark_jobs.installation import PREFIX, ROOT, SITE, fetched
 from spark_jobs.runtime.extras import needed_extra
 from spark_jobs.runtime.session import JARS_DIR
 from spark_jobs.setup.jars import fetch_jars, fetch_tools, jar_names
@@ -143,6 +145,15 @@ def test_what_was_fetched_can_be_removed(tmp_path: Path, monkeypatch: pytest.Mon
     assert [path.name for path in tmp_path.rglob("*")] == ["share"]
 
 
+def test_messages_name_the_published_page_if_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pages of the site keep their names, with `.html` (`use_directory_urls` of mkdocs.yml)."""
+    settings = (ROOT / "mkdocs.yml").read_text("utf-8")
+    assert "\nuse_directory_urls: false" in settings
+    assert re.findall(r"^site_url: (.*)$", settings, re.MULTILINE) == ([SITE] if SITE else [])
+    monkeypatch.setattr(installation, "SITE", "https://docs.example/audit/")
+    assert installation.documentation("what-if") == "https://docs.example/audit/what-if.html"
+
+
 @pytest.mark.parametrize(
     ("name", "extra"),
     [("pyspark.sql", "spark"), ("delta-spark", "spark"), ("great_expectations", "spark"), ("obstore.store", "s3")],
@@ -150,7 +161,7 @@ def test_what_was_fetched_can_be_removed(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_missing_package_is_one_of_an_extra(name: str, extra: str) -> None:
     missing = needed_extra(ModuleNotFoundError(f"No module named '{name}'", name=name))
     assert str(missing).endswith(
-        f"which is not installed: install rebalance-audit with its extra [{extra}] (docs/install.md)"
+        f"which is not installed: install rebalance-audit with its extra [{extra}] (docs/install.md in the repository)"
     )
     for bug in (ModuleNotFoundError("No module named 'x'", name="x"), ImportError("cannot import")):
         assert needed_extra(bug) is None

@@ -54,7 +54,7 @@ def test_what_audits_names_the_extra(words: list[str], base: Environment, wareho
     assert done.returncode == 3
     assert done.stdout.splitlines()[-1] == (
         "rebalance-audit: this needs pyspark, which is not installed: install rebalance-audit with its extra "
-        "[spark] (docs/install.md)"
+        "[spark] (docs/install.md in the repository)"
     )
 
 
@@ -74,13 +74,13 @@ def test_another_command_names_its_extra(words: list[str], extra: str, base: Env
     url.write_text("json://127.0.0.1:9/")
     done = base("rebalance-audit", *words, *where)
     assert done.returncode == 3
-    assert done.stdout.endswith(f"install rebalance-audit with its extra [{extra}] (docs/install.md)\n")
+    assert done.stdout.endswith(f"install rebalance-audit with its extra [{extra}] (docs/install.md in the repository)\n")
 
 
 def test_set_up_without_spark_names_the_extra(base: Environment) -> None:
     done = base("rebalance-audit", "setup")
     assert done.returncode == 3
-    assert done.stdout.endswith("install rebalance-audit with its extra [spark] (docs/install.md)\n")
+    assert done.stdout.endswith("install rebalance-audit with its extra [spark] (docs/install.md in the repository)\n")
 
 
 def test_it_is_small_and_starts_soon(built: Built, base: Environment) -> None:

@@ -88,7 +88,7 @@ def test_cases_are_compared_with_what_really_happened(warehouse: str, what_if: T
         "--members =1: unassigned_queues=0.0 double_owned_queues=0.0 idle=0.0 busiest=8 queues "
         "moves_per_rebalance=- highest=≤ 6,000 last=≤ 6,000 drained_after=not by the end consumed_twice=0",
         "Without any change, the model differs from the recorded backlog by 0 messages on average. Queues and members "
-        "are averages over time. docs/what-if.md describes the model and its limits.",
+        "are averages over time. The model and its limits: docs/what-if.md in the repository.",
         "--members =1: ≤ is an upper bound: members with a backlog do not report how fast they are, and were never "
         "seen at their limit.",
         "c1: its running info does not show how fast it is; seen to do: 10.0",

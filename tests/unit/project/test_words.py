@@ -185,6 +185,11 @@ def test_texts_use_the_words_of_the_field(word: str) -> None:
     assert places == [], f"say instead: {(REPLACED | REPLACED_IN_TEXTS)[word]}"
 
 
+def test_messages_name_pages_by_their_published_place() -> None:
+    """`installation.documentation` knows it: a wheel has no docs."""
+    assert [f"{where}: {text}" for where, text in PRINTED if re.search(r"docs/[\w-]+\.md", text)] == []
+
+
 def test_a_docstring_begins_with_a_verb_or_a_noun() -> None:
     clauses = re.compile(r"(What|Whether|As|Where)\b")
     assert [f"{where}: {text.splitlines()[0]}" for where, text in DOCSTRINGS if clauses.match(text)] == []
