@@ -191,3 +191,23 @@ def test_every_command_in_a_code_block_parses(page: Path) -> None:
     for line in re.findall(r"^\$ \S*rebalance-audit (.*)$", re.sub(r"\\\n\s*", "", blocks), re.MULTILINE):
         words = shlex.split(line, comments=True)
         assert build_parser().parse_args(words).name == words[0]
+
+
+#: What stands for the words of a page that are no values.
+_VALUES = {"BEFORE": "2026-11-21T00/2026-11-21T01", "AFTER": "2026-11-21T01/2026-11-21T02", "TIME": "2026-11-21T02:00"}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
+def test_every_command_in_a_sentence_has_options_with_values_that_exist(
+    page: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may lack options that the command requires, and the value of the last one."""
+    prose = re.sub(r"^ *```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for text in re.findall(r"`(?:rebalance-audit )?([a-z][a-z-]* [^`]*--[^`]*)`", prose):
+        words = [_VALUES.get(word, word) for word in shlex.split(text)]
+        if words[0] in COMMANDS:
+            try:
+                build_parser().parse_args(words)
+            except SystemExit:
+                error = capsys.readouterr().err
+                assert "the following arguments are required" in error or "expected one argument" in error, text
