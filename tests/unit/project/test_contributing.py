@@ -30,6 +30,19 @@ def test_the_example_rule_passes_its_own_test(monkeypatch: pytest.MonkeyPatch) -
         function()
 
 
+def test_every_module_and_folder_exists() -> None:
+    """A name without a folder, or with a part of one, is that of any file. The example's own files do not exist."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Clients and brokers by version")[0]
+    paths = {
+        f"/{path.relative_to(ROOT)}{'/' if path.is_dir() else ''}"
+        for folder in ("dags", "expectations", "rebalance_audit", "schemas", "spark_jobs", "tests")
+        for path in [ROOT / folder, *(ROOT / folder).rglob("*")]
+    }
+    named = {name for name in re.findall(r"[\w/]+(?:\.py\b|/(?=[`\s]))", text) if "single_member" not in name}
+    assert len(named) > 100
+    assert {name for name in named if not any(path.endswith(f"/{name}") for path in paths)} == set()
+
+
 def test_the_version_is_the_same_everywhere() -> None:
     (version,) = re.findall(r"^version = (.*)$", (ROOT / "setup.cfg").read_text(encoding="utf-8"), re.MULTILINE)
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
