@@ -195,6 +195,15 @@ def test_what_a_line_says(version: str, text: str, said: Sequence[Event]) -> Non
         assert list(events(f'{{"@timestamp":"2026-11-26T06:20:33Z","message":"{text}","level":"INFO"}}')) == said
 
 
+def test_a_slave_that_copies_the_topics_of_its_master_deletes_none() -> None:
+    """The line of apache/rocketmq#9984; an operator's deletion is in a thread of the remoting server."""
+    deletion = f"delete topic config OK, topic: {CONFIG.format(4, ', attributes={}')}"
+    assert list(events(f"2026-01-08 10:09:25 INFO BrokerControllerScheduledThread1 - {deletion}")) == []
+    assert list(events(f"2026-01-08 10:09:25 INFO AdminBrokerThread_1 - {deletion}")) == [
+        TopicChanged(None, "t", None, COUNTS)
+    ]
+
+
 def test_an_expression_type_that_is_not_written_is_tags() -> None:
     """Versions before 4.3.0 do not write it."""
     text = f"2026-11-26 06:20:33 INFO main - subscription changed, add new topic, group: g {OLD_DATA.format(7)}"

@@ -112,6 +112,12 @@ def test_the_readme_is_short_and_begins_with_the_question_and_the_picture() -> N
     assert re.findall(r"^\$ (.*?) +#", README, re.MULTILINE) == ["make demo", "make test"]
 
 
+def test_the_readme_names_limits() -> None:
+    """How late an answer is, and groups that are not replayed."""
+    assert "minutes late" in README
+    assert "POP or a proxy are mostly\n[not replayed]" in README
+
+
 def test_the_readme_shows_a_finding_as_people_see_it() -> None:
     (shown,) = re.findall(r"^```text\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
     assert (EXPLAINED / "incident.txt").read_text(encoding="utf-8").startswith(shown)
