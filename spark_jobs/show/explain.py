@@ -110,8 +110,8 @@ def _configuration(tables: PublishedTables, step: Interval, key: tuple[str, str]
 def explain(group: GroupStep) -> GroupExplanation:
     """Explain the group from its rows; quiet retry topics only if named. Raises `NothingPublishedError` for a topic."""
     stored = _stored(group)
-    progress = [with_growth(row, group.allowed_lag) | {"stored": stored.get(_queue(row))} for row in group.progress]
-    group = replace(group, progress=progress)
+    progress = ({**row, "stored": stored.get(_queue(row))} for row in group.progress)
+    group = replace(group, progress=[with_growth(row, group.allowed_lag) for row in progress])
     topics = sorted({row["topic"] for row in group.intervals}, key=lambda topic: (topic.startswith(RETRY), topic))
     if group.topic is not None:
         if group.topic not in topics:

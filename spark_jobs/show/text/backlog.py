@@ -115,8 +115,8 @@ def _unknown(rows: Sequence[Row]) -> Unknown:
     """Of rows of one `_kind`, of which there is at least one."""
     produced, consumed = (known_sum(row[name] for row in rows) for name in ("produced", "consumed"))
     stored = [row["stored"] for row in rows if _kind(row)[1]]
-    held = sum_before(stored), known_sum(last for _, last in stored)
-    return Unknown(_ranges(rows), len(rows), rows[0]["lag_quality"], produced, consumed, *held)
+    sums = sum_before(stored), known_sum(last for _, last in stored)
+    return Unknown(_ranges(rows), len(rows), rows[0]["lag_quality"], produced, consumed, *sums)
 
 
 def _ranges(rows: Iterable[Row]) -> str:
@@ -155,8 +155,8 @@ def _verdicts(verdicts: Mapping[str, int]) -> str:
 def _unknown_text(unknown: Unknown, is_single: bool) -> str:
     queues = "" if is_single else f" of {unknown.queues}"
     if unknown.stored_last is not None:
-        held = f"Backlog{queues} {number_text(unknown.stored_first)} → {unknown.stored_last:,}"
-        return f"{held}: messages in the queues over the time of the finding. No offset of the group was read."
+        text = f"Backlog{queues} {number_text(unknown.stored_first)} → {unknown.stored_last:,}"
+        return f"{text}: messages in the queues over the time of the finding. No offset of the group was read."
     if unknown.quality == LagQuality.NO_READING and unknown.produced is not None:
         return f"Backlog{queues} at least {unknown.produced:,}, which were produced: brokers report no offset there."
     reason = _WHY_UNKNOWN.get(unknown.quality, unknown.quality)

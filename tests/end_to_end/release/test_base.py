@@ -74,7 +74,9 @@ def test_another_command_names_its_extra(words: list[str], extra: str, base: Env
     url.write_text("json://127.0.0.1:9/")
     done = base("rebalance-audit", *words, *where)
     assert done.returncode == 3
-    assert done.stdout.endswith(f"install rebalance-audit with its extra [{extra}] (docs/install.md in the repository)\n")
+    assert done.stdout.endswith(
+        f"install rebalance-audit with its extra [{extra}] (docs/install.md in the repository)\n"
+    )
 
 
 def test_set_up_without_spark_names_the_extra(base: Environment) -> None:
