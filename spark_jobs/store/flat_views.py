@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from schemas import VIEWS, FlatView, Table
 from spark_jobs.errors import UsageError
 from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import SCHEMES, sql_literal
+from spark_jobs.store.read.delta import DeltaTables, sql_literal
 from spark_jobs.store.sql import literal
 
 _PLACE = re.compile(r"\{(rows|texts|each)(?::(\w+))?(?::(\w+):([\w,]+))?\}")
@@ -87,5 +87,4 @@ def _expression(text: str, table: Table, location: Location, engine: str) -> str
 def _rows(table: Table, location: Location, engine: str) -> str:
     if engine != "duckdb" or location.in_catalog:
         return location.identifier(table.name)
-    _, scheme, path = location.location.rpartition("://")
-    return f"delta_scan({sql_literal(f'{SCHEMES[location.scheme]}{scheme}{path}/{table.name}')})"
+    return f"delta_scan({sql_literal(DeltaTables(location).uri(table))})"

@@ -5,13 +5,22 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import urlparse
+from urllib.parse import unquote
 
 from schemas import AUDIT_RUNS, OUTPUTS, SOURCES, Table
 from schemas.differences import as_stored, differences, lasting_differences, renamed_columns
 from spark_jobs.errors import SchemaMismatchError, WarehouseError
 
 _CATALOG_SCHEMA = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_PASSWORD = re.compile(r"[^/]*//[^/]*:[^/]*@")
+_LOCAL = "file"
+#: What a `file:` URI of this host has before its path.
+_BEFORE_PATH = re.compile(r"file:(//(localhost)?(?=/)|(?=/(?!/)))", re.IGNORECASE)
+#: Spark takes these literally; delta-rs decodes or rejects them.
+_NOT_LITERAL = re.compile(r"%[0-9A-Fa-f]{2}|[\[\]^|\\\x00-\x1f\x7f]")
+#: Spark takes a URI's query and fragment for a part of its path; other readers cut them off.
+_NOT_LITERAL_IN_URI = re.compile(rf"{_NOT_LITERAL.pattern}|[?#]")
 #: Of a warehouse on S3.
 S3_SCHEMES = ("s3a", "s3")
 
@@ -37,21 +46,28 @@ class Location:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The named warehouse; raises `WarehouseError` if it is neither a URI nor catalog.schema, or has a password."""
+        """The named warehouse; raises `WarehouseError` if it is neither a path or URI that every reader of Delta takes
+        literally nor catalog.schema, or has a password.
+        """
         text = text.strip()
         if not text:
             raise WarehouseError("the warehouse is empty: give a path, a URI, or catalog.schema")
         if _CATALOG_SCHEMA.fullmatch(text) and not Path(text).exists():
             return cls(text, in_catalog=True)
-        scheme = urlparse(text).scheme
-        if urlparse(text).password:
+        scheme = _scheme(text)
+        if scheme == _LOCAL:
+            location = f"{_LOCAL}:{_path_of(text)}"
+        else:
+            location = text.rstrip("/") if scheme else str(Path(text).absolute())
+        if scheme and _PASSWORD.match(text):
             raise WarehouseError("the warehouse's URI has credentials in it: give them in the environment instead")
-        return cls(text.rstrip("/") if scheme else str(Path(text).absolute()), in_catalog=False)
+        _check_literal(location, _NOT_LITERAL if scheme in ("", _LOCAL) else _NOT_LITERAL_IN_URI)
+        return cls(location, in_catalog=False)
 
     @property
     def scheme(self) -> str:
         """Of the URI: empty for a path."""
-        return "" if self.in_catalog else urlparse(self.location).scheme
+        return "" if self.in_catalog else _scheme(self.location)
 
     @property
     def is_on_s3(self) -> bool:
@@ -61,9 +77,9 @@ class Location:
     @property
     def local_path(self) -> Path | None:
         """The root as a local directory, or None where it is a catalog or a remote store."""
-        if self.in_catalog or self.scheme not in ("", "file"):
+        if self.in_catalog or self.scheme not in ("", _LOCAL):
             return None
-        return Path(urlparse(self.location).path)
+        return Path(self.location.removeprefix(f"{_LOCAL}:"))
 
     def identifier(self, name: str) -> str:
         """Return how Spark's SQL names the table of that name."""
@@ -103,3 +119,24 @@ class Location:
         of_runs = table in (*OUTPUTS, AUDIT_RUNS)
         filled = ", and `rebalance-audit backfill` fills it from the snapshots" if of_runs else ""
         return f"{beyond_help}: move it away; `rebalance-audit maintain --upgrade` creates it again{filled}"
+
+
+def _scheme(text: str) -> str:
+    match = _SCHEME.match(text)
+    return match[1].lower() if match else ""
+
+
+def _path_of(uri: str) -> Path:
+    """The path of a `file:` URI, decoded; a query and a fragment are part of it, as in Spark."""
+    before = _BEFORE_PATH.match(uri)
+    if before is None:
+        raise WarehouseError(f"the warehouse {uri} is no absolute path on this host: write it as file:///data/audit")
+    return Path(unquote(uri[before.end() :]))
+
+
+def _check_literal(location: str, wrong: re.Pattern[str]) -> None:
+    if found := wrong.search(location):
+        raise WarehouseError(
+            f"the warehouse {location} has {found[0]!r} in its path, which not every reader of Delta tables takes "
+            "literally: choose a path without %XX, [, ], ^, |, \\ and control characters, and a URI without ? and #"
+        )

@@ -1,5 +1,6 @@
 """Staged results until they are published: Parquet in the folder `_staging`; in a catalog, tables."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,14 +20,14 @@ def stage(spark: SparkSession, warehouse: Warehouse, name: str, frame: DataFrame
         writer.format("delta").option("overwriteSchema", "true").saveAsTable(where)
         return spark.read.table(where)
     writer.parquet(where)
-    return spark.read.schema(frame.schema).parquet(where)
+    return spark.read.schema(frame.schema).parquet(_literal(where))
 
 
 def staged(spark: SparkSession, warehouse: Warehouse, name: str) -> DataFrame | None:
     """Return what `stage` wrote under the name; None where nothing is (any more)."""
     where = _place(warehouse, name)
     try:
-        return spark.read.table(where) if warehouse.in_catalog else spark.read.parquet(where)
+        return spark.read.table(where) if warehouse.in_catalog else spark.read.parquet(_literal(where))
     except AnalysisException as error:
         if error.getCondition() in ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND"):
             return None
@@ -58,6 +59,11 @@ def _place(warehouse: Warehouse, name: str) -> str:
     """A table of the catalog, or a folder."""
     root = warehouse.location
     return f"{root}.{_STAGED}{name}" if warehouse.in_catalog else f"{root}/_staging/{name}"
+
+
+def _literal(path: str) -> str:
+    """The path as Spark's reader of files, which expands patterns, finds it."""
+    return re.sub(r"[*?{}]", r"\\\g<0>", path)
 
 
 def _newest_files(spark: SparkSession, folder: str) -> dict[str, datetime]:

@@ -14,6 +14,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import WarehouseError
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.run_spec import RunSpec
+from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.staging import drop_staged, stage, staged_times
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.commands import Typed
@@ -97,6 +98,20 @@ def test_a_catalog_schema_is_a_warehouse_too(spark: SparkSession) -> None:
         assert staged_times(spark, warehouse) == {}
     finally:
         spark.sql("DROP SCHEMA spark_catalog.audit_test CASCADE")
+
+
+@pytest.mark.parametrize("name", ["a#b?c", "a;b%c", "a*{b}"])
+def test_spark_claims_and_staged_results_share_the_folder_that_is_named(
+    name: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    for place in (folder := tmp_path / name, tmp_path / f"{name} too"):
+        warehouse = Warehouse.parse(str(place) if place is folder else place.as_uri())
+        warehouse.create(spark, [REBALANCE_INTERVALS])
+        staged = stage(spark, warehouse, "x", spark.range(3))
+        with claim(warehouse.folder(spark), RunSpec(HOUR), "first"):
+            assert sorted(path.name for path in place.iterdir()) == ["_claims", "_staging", "rebalance_intervals"]
+        assert (staged.count(), warehouse.version(spark, REBALANCE_INTERVALS)) == (3, 0)
+        assert DeltaTables(warehouse).version(REBALANCE_INTERVALS) == 0
 
 
 @pytest.mark.parametrize("text", ["", "   "])

@@ -22,7 +22,7 @@ from spark_jobs.store.location import Location
 from spark_jobs.store.read.stored import Filter
 
 #: Schemes of delta-rs by Spark's. Credentials come from the environment (AWS_…, AZURE_…, GOOGLE_…), as in Spark.
-SCHEMES = {"": "", "file": "file", "s3": "s3", "s3a": "s3", "gs": "gs", "abfs": "abfs", "abfss": "abfss"}
+SCHEMES = {"": "", "file": "", "s3": "s3", "s3a": "s3", "gs": "gs", "abfs": "abfs", "abfss": "abfss"}
 
 
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
@@ -147,6 +147,8 @@ class DeltaTables:
 
     def uri(self, table: Table) -> str:
         """Return the table's URI for delta-rs."""
+        if self.location.local_path is not None:
+            return str(self.location.local_path / table.name)
         _, scheme, path = self.location.location.rpartition("://")
         name = SCHEMES[self.location.scheme]
         return f"{name}{scheme}{path}/{table.name}"
