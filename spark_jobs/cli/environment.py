@@ -21,11 +21,16 @@ def from_environment(words: Sequence[str], environment: Mapping[str, str]) -> di
     excluded = {option for pair in EXCLUSIVE if typed.intersection(pair) for option in pair} | typed
     given = {}
     for option in command.options if command else ():
-        variable = VARIABLE + option.strip("-").replace("-", "_").upper()
+        variable = variable_of(option)
         value = environment.get(variable, "")
         if option.startswith("--") and option not in excluded and (word := _word(option, value)):
             given[variable] = word
     return given
+
+
+def variable_of(option: str) -> str:
+    """The environment variable that gives the option: REBALANCE_AUDIT_WAREHOUSE for `--warehouse`."""
+    return VARIABLE + option.strip("-").replace("-", "_").upper()
 
 
 def filters_from_environment(argv: Sequence[str], environment: Mapping[str, str]) -> Iterator[str]:

@@ -4,20 +4,11 @@ from collections.abc import Iterator
 
 from spark_jobs.cli.commands import COMMANDS, GROUPS, Command
 from spark_jobs.cli.options import COMMON, OPTIONS, VARIABLE
-from spark_jobs.errors import ExitCode
+from spark_jobs.cli.usage import EXIT_CODES
 from spark_jobs.installation import ROOT
 
 PAGE = ROOT / "docs" / "cli.md"
 
-_MEANINGS = {
-    ExitCode.CLEAN: "nothing is wrong, or the command only answers",
-    ExitCode.FINDINGS: "findings at or above `--fail-on` (`ERROR`), or a critical expectation failed; `verify`: "
-    "something differs",
-    ExitCode.WARNINGS: "findings below `--fail-on`, rows in quarantine, an expectation that is not critical failed, or "
-    "the answer is not known",
-    ExitCode.USAGE: "wrong usage, configuration or data; nothing was published",
-    ExitCode.NOT_PUBLISHED: "another run has the same steps, or the disk, memory, Java or a notification failed",
-}
 _FRAME = f"""<!-- Made by python -m spark_jobs.cli.handbook: change the commands, not this page. -->
 # Command line
 
@@ -44,7 +35,7 @@ _DEFAULTS = {
 
 def handbook() -> str:
     """The page: exit codes, shared options, and a section per command in the order of the help."""
-    codes = "".join(f"- `{code.value}`: {_MEANINGS[code]}\n" for code in ExitCode)
+    codes = "".join(f"- `{code.value}`: {meaning}\n" for code, meaning in EXIT_CODES.items())
     note = "\n`backfill` and `late` exit with the worst code of their steps.\n\n## Shared options\n\n"
     defaults = {option: {*_DEFAULTS[option]} for option in OPTIONS if _is_shared(option)}
     shared = [_item(option, *(each if len(each) == 1 else [""])) for option, each in defaults.items()]

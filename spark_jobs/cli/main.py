@@ -2,9 +2,10 @@
 
 import logging
 import os
+import re
 import sys
 import traceback
-from argparse import SUPPRESS, Action, ArgumentParser, Namespace
+from argparse import SUPPRESS, Action, ArgumentError, ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from contextvars import copy_context
 from typing import Any, NoReturn
@@ -12,9 +13,10 @@ from typing import Any, NoReturn
 from rich_argparse import RawDescriptionRichHelpFormatter
 
 from spark_jobs.cli.commands import COMMANDS, Command
-from spark_jobs.cli.environment import filters_from_environment, with_environment
+from spark_jobs.cli.environment import filters_from_environment, variable_of, with_environment
 from spark_jobs.cli.options import EXCLUSIVE, OPTIONS
-from spark_jobs.cli.usage import check_names, list_of_commands
+from spark_jobs.cli.usage import check_names, list_of_commands, list_of_exit_codes
+from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import ExitCode, RebalanceAuditError, UnexpectedError
 from spark_jobs.installation import installed_version
 
@@ -127,18 +129,23 @@ def _unexpected(error: BaseException, arguments: Namespace) -> int:
 
 
 _SUMMARY = "Replays RocketMQ consumer load balancing from recorded snapshots and says what went wrong."
-_EXIT_CODES = """environment variables, such as REBALANCE_AUDIT_WAREHOUSE, set what is not typed of the options
-
-exit codes:
-  0 clean; 1 findings at or above --fail-on, or a critical expectation failed; 2 warnings only;
-  3 wrong usage, configuration or data; 4 nothing was published"""
+_ENVIRONMENT = "environment variables, such as REBALANCE_AUDIT_WAREHOUSE, set what is not typed of the options"
 _STYLE: Mapping[str, Any] = {"formatter_class": RawDescriptionRichHelpFormatter, "allow_abbrev": False}
 
 
 class _Parser(ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
+        if re.search("required(:|$)", message) and (missing := re.findall(r"--[a-z-]+", message)):
+            message += f"; the environment can set {' or '.join(map(variable_of, missing))}"
         self.exit(ExitCode.USAGE, f"{self.prog}: {message}\n")
+
+    def _check_value(self, action: Action, value: Any) -> None:
+        """Name the choices as they are typed, and the nearest one."""
+        if action.choices is not None and value not in action.choices:
+            choices = [*map(str, action.choices)]
+            hint = f": {near}" if (near := did_you_mean(str(value), choices)) else ""
+            raise ArgumentError(action, f"invalid choice: '{value}' (choose from {', '.join(choices)}){hint}")
 
 
 class _Version(Action):
@@ -151,7 +158,8 @@ class _Version(Action):
 
 def build_parser() -> ArgumentParser:
     """The parser of all commands; each takes the options that it names, and the common ones."""
-    epilog = f"{list_of_commands()}\nrebalance-audit COMMAND --help shows its options and examples\n{_EXIT_CODES}"
+    ending = f"{_ENVIRONMENT}\n\n{list_of_exit_codes()}"
+    epilog = f"{list_of_commands()}\nrebalance-audit COMMAND --help shows its options and examples\n{ending}"
     parser = _Parser(
         "rebalance-audit", description=_SUMMARY, usage="%(prog)s COMMAND [OPTION ...]", epilog=epilog, **_STYLE
     )
@@ -159,7 +167,7 @@ def build_parser() -> ArgumentParser:
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND", dest="name", help=SUPPRESS, prog=parser.prog)
     for name, command in COMMANDS.items():
         examples = (f"  {parser.prog} {name} {example}".rstrip() for example in command.examples)
-        epilog = "\n".join(("examples:", *examples, "", _EXIT_CODES))
+        epilog = "\n".join(("examples:", *examples, "", ending))
         summary = command.summary
         sub = subparsers.add_parser(name, description=summary, epilog=epilog, **_STYLE)
         _add_options(sub, command)

@@ -13,6 +13,8 @@ from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.phrases import did_you_mean
 
 NEVER = "NEVER"
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_CENTURY = 36_525 * _UNITS["d"]
 
 
 def _if_any(text: str) -> str | None:
@@ -23,9 +25,10 @@ def _if_any(text: str) -> str | None:
 def _seconds(text: str) -> float:
     """A time such as 20s, 10m, 2h, 3d or 1w; a number alone is seconds."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw]?)", text)
-    if not match or not float(match[1]):
-        raise ValueError(text)
-    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[match[2]]
+    seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
+    if not 0 < seconds <= _CENTURY:
+        raise ArgumentTypeError(f"'{text}' is not a length of time up to 100 years: write it as 20s, 10m, 2h, 3d or 1w")
+    return seconds
 
 
 def _days(text: str) -> timedelta | None:
@@ -39,10 +42,9 @@ def _days(text: str) -> timedelta | None:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"'{text}' is not a whole number above 0")
+    return int(text)
 
 
 def _zone(text: str) -> ZoneInfo:
@@ -66,7 +68,7 @@ def _pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as error:
-        raise ValueError(text) from error
+        raise ArgumentTypeError(f"'{text}' is not a regular expression: {error}") from None
 
 
 def _value(metavar: str | None, help: str, **settings: Any) -> Mapping[str, Any]:
@@ -140,7 +142,10 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "FILE", "YAML file with step, collection interval, thresholds, strategies, routes", type=_if_any
     ),
     "--retention-days": _value(
-        "DAYS", "days for which old versions stay readable, 7 or more (default: 30)", type=int, default=30
+        "DAYS",
+        "days for which old versions stay readable, 7 or more (default: 30)",
+        type=_from_1_to(36_525),
+        default=30,
     ),
     "--keep-snapshots": _value(
         "TIME", "delete older snapshots, calls and sightings, by whole days, such as 90d", type=_days

@@ -62,13 +62,16 @@ def print_line(console: Console, text: str) -> None:
 
 @contextmanager
 def progress_on(console: Console | None = None) -> Iterator[Callable[[str], None]]:
-    """A function that shows on the console (default: stderr) what is being done: a timed spinner, or a line each."""
+    """A function that shows on the console (default: stderr) what is being done: a timed spinner, or a line each.
+
+    A message that it has shown is not shown again.
+    """
     console = console or Console(stderr=True)
     if QUIET.get():
         yield lambda _: None
         return
     if not console.is_terminal:
-        yield lambda message: print_line(console, message)
+        yield _once(lambda message: print_line(console, message))
         return
     columns = (SpinnerColumn(finished_text="✓"), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console) as display:
@@ -81,8 +84,19 @@ def progress_on(console: Console | None = None) -> Iterator[Callable[[str], None
             done()
             display.add_task(printable(message), total=None)
 
-        yield say
+        yield _once(say)
         done()
+
+
+def _once(say: Callable[[str], None]) -> Callable[[str], None]:
+    said = set[str]()
+
+    def say_once(message: str) -> None:
+        if message not in said:
+            said.add(message)
+            say(message)
+
+    return say_once
 
 
 def own_command() -> str:

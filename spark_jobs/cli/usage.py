@@ -6,9 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from spark_jobs.cli.commands import COMMANDS, GROUPS, Command
 from spark_jobs.domain.phrases import did_you_mean
-from spark_jobs.errors import UsageError
+from spark_jobs.errors import ExitCode, UsageError
 
 _HELP = ("-h", "--help", "--version")
+#: The meaning of every exit code, in Markdown.
+EXIT_CODES: Mapping[ExitCode, str] = {
+    ExitCode.CLEAN: "nothing is wrong, or the command only answers",
+    ExitCode.FINDINGS: "findings at or above `--fail-on` (`ERROR`), or a critical expectation failed; `verify`: "
+    "something differs",
+    ExitCode.WARNINGS: "findings below `--fail-on`, rows in quarantine, an expectation that is not critical failed, or "
+    "the answer is not known",
+    ExitCode.USAGE: "wrong usage, configuration or data; nothing was published",
+    ExitCode.NOT_PUBLISHED: "another run has the same steps, or the disk, memory, Java or a notification failed",
+}
 
 
 def list_of_commands() -> str:
@@ -18,10 +28,20 @@ def list_of_commands() -> str:
 
 def _group(title: str, names: Sequence[str]) -> Iterator[str]:
     yield f"{title}:"
-    width = max(40, shutil.get_terminal_size().columns)
-    for name in names:
-        yield textwrap.fill(COMMANDS[name].summary, width, initial_indent=f"  {name:<11}", subsequent_indent=" " * 13)
+    yield from (_entry(f"{name:<11}", COMMANDS[name].summary) for name in names)
     yield ""
+
+
+def list_of_exit_codes() -> str:
+    """The exit codes, each with its meaning, as wide as the terminal."""
+    meanings = (_entry(f"{code.value} ", meaning.replace("`", "")) for code, meaning in EXIT_CODES.items())
+    return "\n".join(("exit codes:", *meanings))
+
+
+def _entry(head: str, text: str) -> str:
+    """The text behind the head, indented where it is more than a line."""
+    width = max(40, shutil.get_terminal_size().columns)
+    return textwrap.fill(text, width, initial_indent=f"  {head}", subsequent_indent=" " * (2 + len(head)))
 
 
 def check_names(words: Sequence[str], commands: Mapping[str, Command]) -> None:

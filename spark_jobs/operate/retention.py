@@ -20,11 +20,11 @@ from schemas import (
     Table,
 )
 from spark_jobs.domain.model.intervals import format_utc
-from spark_jobs.domain.model.window import from_micros
 from spark_jobs.pipeline.publish.turns import turn_without_run
 from spark_jobs.pipeline.run_context import Progress
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.read.kept import KEPT_SINCE, kept_since
+from spark_jobs.store.read.stored import StoredTables
 from spark_jobs.store.read.through_spark import stored_in
 from spark_jobs.store.warehouse import Warehouse
 
@@ -68,20 +68,17 @@ class ExpiredRows:
         return f"{self.table}: {self.rows:,} rows, {format_utc(self.first)} to {format_utc(self.before)}"
 
 
-def expired_rows(
-    spark: SparkSession, warehouse: Warehouse, keep: Keep, progress: Progress = lambda _: None
-) -> list[ExpiredRows]:
+def expired_rows(stored: StoredTables, keep: Keep, progress: Progress = lambda _: None) -> list[ExpiredRows]:
     """Count the rows that `delete_expired` deletes, per table. Raises `WarehouseError` if there is no table."""
     expired = []
-    if not warehouse.exists(spark, SOURCES[0]):
-        raise warehouse.without(SOURCES[0])
+    if not stored.exists(SOURCES[0]):
+        raise stored.location.without(SOURCES[0])
     for table, before in keep.since(datetime.now(UTC)).items():
-        if warehouse.exists(spark, table):
+        if stored.exists(table):
             progress(f"counting old rows of {table.name}")
-            old = warehouse.read(spark, table).where(_is_before(table, before))
-            row = old.agg(F.count("*").alias("rows"), F.unix_micros(F.min(_TIMES[table])).alias("first")).head()
-            if row and row.rows:
-                expired.append(ExpiredRows(table.name, row.rows, from_micros(row["first"]), before))
+            number, first = stored.count_before(table, _TIMES[table], before)
+            if first is not None:
+                expired.append(ExpiredRows(table.name, number, first, before))
     return expired
 
 
@@ -94,7 +91,7 @@ def delete_expired(
     snapshots is audited, even after an interruption. Runs wait meanwhile before they publish. Older versions stay
     readable as `maintain` keeps them. Raises as `expired_rows`, and `PublishConflictError` without a gap.
     """
-    by_name = {rows.table: rows for rows in expired_rows(spark, warehouse, keep, progress)}
+    by_name = {rows.table: rows for rows in expired_rows(stored_in(spark, warehouse), keep, progress)}
     snapshots, results = (
         {table: by_name[table.name] for table in tables if table.name in by_name}
         for tables in (_OF_SNAPSHOTS, _OF_RESULTS)

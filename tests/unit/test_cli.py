@@ -29,11 +29,13 @@ from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.environment import filters_from_environment, with_environment
 from spark_jobs.cli.exit_codes import exit_code, run_exit_code, steps_exit_code
 from spark_jobs.cli.main import build_parser
+from spark_jobs.cli.options import OPTIONS
 from spark_jobs.cli.show_incidents import show_findings
 from spark_jobs.cli.terminal import QUIET, own_command, printable, progress_on, show_next
 from spark_jobs.cli.validation import show_failures
 from spark_jobs.domain.model.intervals import Interval, StepGrid, duration_text
 from spark_jobs.errors import ExitCode, PublishConflictError, QualityError, SetupError, WarehouseError
+from spark_jobs.installation import ROOT
 from spark_jobs.operate.backfill import Outcome
 from spark_jobs.pipeline.run_record import RunRecord, reported_severities
 from tests.support.commands import Typed
@@ -89,16 +91,25 @@ def test_every_example_of_the_help_parses(command: str, typed: Typed) -> None:
         ("validate --warehouse w --interval 2026-11-21T02:30/2026-11-21T03:00", "is off the grid"),
         ("trends --warehouse w --days 0", "argument --days: '0' is not a whole number from 1 to 366"),
         ("trends --warehouse w --days x", "argument --days: 'x' is not a whole number from 1 to 366"),
-        ("capture --namesrv n:1 --cadence never", "argument --cadence: invalid"),
-        ("capture --namesrv n:1 --cadence 0s", "argument --cadence: invalid"),
-        ("capture --namesrv n:1 --rate 0", "argument --rate: invalid"),
-        ("capture --namesrv n:1 --groups [", "argument --groups: invalid"),
+        ("capture --namesrv n:1 --cadence never", "argument --cadence: 'never' is not a length of time up to"),
+        ("capture --namesrv n:1 --cadence 0s", "argument --cadence: '0s' is not a length of time up to 100 years: wri"),
+        ("capture --namesrv n:1 --rate 0", "argument --rate: '0' is not a whole number above 0"),
+        ("capture --namesrv n:1 --groups [", "argument --groups: '[' is not a regular expression: unterminated char"),
+        ("maintain --warehouse w --retention-days x", "argument --retention-days: 'x' is not a whole number from 1 to"),
+        ("incidents --warehouse w --severity CRITICAL", "invalid choice: 'CRITICAL' (choose from INFO, WARN, ERROR)"),
+        ("incidents --warehouse w --severity eror", "(choose from INFO, WARN, ERROR): did you mean ERROR?"),
+        ("sql source --warehouse w", "invalid choice: 'source' (choose from sources, views): did you mean sources?"),
+        ("status", "are required: --warehouse; the environment can set REBALANCE_AUDIT_WAREHOUSE"),
+        ("report --warehouse w", "; the environment can set REBALANCE_AUDIT_INTERVAL or REBALANCE_AUDIT_LAST"),
+        ("incidents --warehouse w --last 9999999w", "'9999999w' is not a length of time up to 100 years"),
+        ("incidents --warehouse w --interval 0001-01-01/2026-03-02", "'0001-01-01' is not a time from 1970 to 9998"),
+        ("explain --warehouse w --group g --at 0001-01-01T00:00+01:00", "'0001-01-01T00:00+01:00' is not a time"),
         ("status --warehouse w --sort newest", "argument --sort: invalid choice: 'newest' (choose from"),
         ("incidents --warehouse w --sort backlog", "argument --sort: invalid choice: 'backlog' (choose from"),
         ("incidents --warehouse w --rule HUNG", "there is no rule HUNG: did you mean CLIENT_HUNG?"),
         ("incidents --warehouse w --last 1h --interval 2026-03-01/2026-03-02", "not allowed with argument --last"),
         ("incidents --warehouse w --json --format csv", "--format: not allowed with argument --json"),
-        ("incidents --warehouse w --last soon", "argument --last: invalid"),
+        ("incidents --warehouse w --last soon", "'soon' is not a length of time up to 100 years: write it as 20s, 10m"),
         ("incidents --warehouse w --tz Berlin", "there is no time zone Berlin: did you mean Europe/Berlin?"),
         ("report --warehouse w", "one of the arguments --interval --last is required"),
     ],
@@ -107,6 +118,25 @@ def test_wrong_usage_exits_with_3(line: str, message: str, typed: Typed) -> None
     out, err = typed(line, code=3)
     last = err.splitlines()[-1]
     assert (out, message in last, len(last) < 500) == ("", True, True), err
+
+
+@pytest.mark.parametrize("option", [name for name, how in OPTIONS.items() if {"type", "choices"} & how.keys()])
+def test_no_option_reports_a_wrong_value_by_names_of_the_code(option: str, typed: Typed) -> None:
+    name, command = next((name, command) for name, command in COMMANDS.items() if option in command.options)
+    given = [f"{other}=?" for other in command.required.split() if other.startswith("--") and other != option]
+    err = typed(name, f"{option}=?" if option.startswith("--") else "?", *given, code=(0, 2, 3)).err
+    assert not re.search(r"invalid \w+ value|<\w+|this is a bug", err), err
+
+
+def test_the_exit_codes_of_the_help_are_those_of_the_page(monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^- `(\d)`: (.*)$", page.partition("## Exit codes")[2].partition("\n## ")[0], re.MULTILINE)
+    expected = [f"{code} {meaning.replace('`', '')}" for code, meaning in listed]
+    assert len(expected) == len(ExitCode)
+    for name in ("", *COMMANDS):
+        shown = typed(f"{name} --help").out.partition("exit codes:\n")[2]
+        assert [" ".join(entry.split()) for entry in re.split(r"\n(?=  \d )", shown)] == expected, name
 
 
 def test_without_arguments_the_help_lists_every_command_in_its_group(
@@ -428,8 +458,9 @@ def test_failed_expectations_are_a_table_on_a_terminal() -> None:
 def test_progress_is_a_line_each_where_nobody_watches() -> None:
     def two_messages(console: Console) -> None:
         with progress_on(console) as say:
-            say("Reading a file with [a] long name")
-            say("Done\r")
+            for _ in range(2):
+                say("Reading a file with [a] long name")
+                say("Done\r")
 
     assert shown(two_messages, 20) == ["Reading a file with [a] long name", "Done\\r"]
 
@@ -517,13 +548,18 @@ def test_a_shell_completes_commands_and_options(tmp_path: Path) -> None:
         ("maintain --warehouse {folder}/file", "is a file: give a folder"),
         ("ingest {folder}/file --warehouse {folder}/other", "column rule (string) is missing"),
         ("status --warehouse {folder}/nope", "there is no warehouse {folder}/nope: no such folder"),
-        ("status --warehouse {folder}", "nothing has been published in the warehouse {folder}"),
+        ("status --warehouse {folder}/void", "there is no warehouse {folder}/void: it has no table. Check the URI, or"),
+        ("what-if --warehouse w --group g --unique-ids --html {folder}", "written to {folder}: Is a directory"),
+        (f"report --warehouse w --interval {HOUR} --out {{folder}}/no/r", "written to {folder}/no/r: No such file"),
+        (f"report --warehouse w --interval {HOUR} --out=", "the report cannot be written to .: Is a directory"),
+        (f"report --warehouse w --interval {HOUR} --out {{folder}}/r --trace {{folder}}/no/t", "the trace cannot be"),
     ],
 )
 def test_what_is_wrong_is_one_line_before_anything_is_loaded(
     line: str, message: str, tmp_path: Path, typed: Typed
 ) -> None:
     (tmp_path / "file").write_text("")
+    (tmp_path / "void").mkdir()
     columns = {name: pa.array([], pa.string()) for name in FINDINGS.columns if name != "rule"}
     write_deltalake(tmp_path / "other" / "findings", pa.table(columns))
     err = typed(line.format(folder=tmp_path), code=3).err

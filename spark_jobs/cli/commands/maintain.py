@@ -9,6 +9,7 @@ from rich.console import Console
 
 from schemas import TABLES
 from spark_jobs.api.start import spark_for
+from spark_jobs.api.warehouse import open_warehouse
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.terminal import Column, measure, print_line, progress_on, show_next, show_table
 from spark_jobs.errors import ExitCode
@@ -26,7 +27,7 @@ def maintain_command(arguments: Namespace) -> int:
     keep = Keep(arguments.keep_snapshots, arguments.keep_results)
     check_retention(retention)
     if arguments.dry_run:
-        return _show_expired(arguments, warehouse, keep)
+        return _show_expired(arguments, keep)
     changes: dict[str, Sequence[Upgraded | ExpiredRows]] = {}
     with progress_on() as say:
         say("looking for what is to be done")
@@ -49,10 +50,10 @@ def _spark_for_all(arguments: Namespace, warehouse: Warehouse, say: Callable[[st
     return spark_for(warehouse, arguments.scale, say, lambda tables: bytes_in(tables, TABLES), checks=False)
 
 
-def _show_expired(arguments: Namespace, warehouse: Warehouse, keep: Keep) -> int:
+def _show_expired(arguments: Namespace, keep: Keep) -> int:
     """Show the rows that the same command without --dry-run deletes."""
     with progress_on() as say:
-        expired = expired_rows(_spark_for_all(arguments, warehouse, say), warehouse, keep, say)
+        expired = expired_rows(open_warehouse(arguments.warehouse, progress=say).stored, keep, say)
     if not answered(arguments, {"would_delete": expired}):
         _show_changes({"would_delete": expired})
     return ExitCode.CLEAN

@@ -6,11 +6,15 @@ from pathlib import Path
 from spark_jobs.cli.questions import opened, time_of
 from spark_jobs.cli.terminal import printable, show_next
 from spark_jobs.errors import ExitCode
+from spark_jobs.show.files import check_writable
 from spark_jobs.store.read.published import Scope
 
 
 def report_command(arguments: Namespace) -> int:
     """Exit code 0 whatever the page shows: it has been written."""
+    check_writable(Path(arguments.out), "report")
+    if arguments.trace is not None:
+        check_writable(Path(arguments.trace), "trace")
     with opened(arguments) as warehouse:
         time = time_of(arguments)
         page = warehouse.report(arguments.group, cluster=arguments.cluster, **time, detailed=arguments.details)

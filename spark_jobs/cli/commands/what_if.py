@@ -4,6 +4,7 @@ import shlex
 from argparse import Namespace
 from collections.abc import Mapping
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -17,6 +18,7 @@ from spark_jobs.domain.phrases import UNFILTERED
 from spark_jobs.domain.what_if.case_words import CASE_OPTIONS, case_words, load_of, words_of
 from spark_jobs.domain.what_if.size import Goals
 from spark_jobs.errors import CaseError, ExitCode
+from spark_jobs.show.files import check_writable
 from spark_jobs.show.what_if import GroupSteps
 
 #: Percent that the busiest member has to do at the peak, at most, unless `--size` says otherwise.
@@ -35,6 +37,8 @@ def what_if_command(arguments: Namespace) -> int:
         _check_alone("--plan shows the group as it is, with members less and more", vars(arguments) | {"plan": None})
         return _plan(arguments, request)
     options = {name: getattr(arguments, name) for name in CASE_OPTIONS}
+    if arguments.html:
+        check_writable(Path(arguments.html), "report")
     with opened(arguments) as warehouse:
         answer = warehouse.what_if(arguments.group, *(arguments.case or ()), **request, **options)
     if arguments.html:

@@ -12,14 +12,16 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse_utc(text: str) -> datetime:
-    """The time in UTC, which is the default; raises `IntervalError` if the text is not ISO 8601."""
+    """The time in UTC, which is the default; raises `IntervalError` if the text is not ISO 8601, or not in `EVER`."""
     try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
+        moment = as_utc(datetime.fromisoformat(text.strip()))
+    except (ValueError, OverflowError):
         raise IntervalError(
             f"'{text}' is not a time: write it as 2026-11-21T02:00 or 2026-11-21T02:00:00Z (UTC)"
         ) from None
-    return as_utc(moment)
+    if not EVER.start <= moment <= EVER.end:
+        raise IntervalError(f"'{text}' is not a time from 1970 to 9998")
+    return moment
 
 
 def as_utc(moment: datetime) -> datetime:

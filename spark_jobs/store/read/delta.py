@@ -19,7 +19,7 @@ from spark_jobs.domain.model.window import from_micros
 from spark_jobs.errors import PublishError, WarehouseError
 from spark_jobs.store.arrow_types import arrow_schema, delta_schema
 from spark_jobs.store.location import Location
-from spark_jobs.store.read.stored import Filter
+from spark_jobs.store.read.stored import Filter, rows
 
 #: Schemes of delta-rs by Spark's. Credentials come from the environment (AWS_…, AZURE_…, GOOGLE_…), as in Spark.
 SCHEMES = {"": "", "file": "", "s3": "s3", "s3a": "s3", "gs": "gs", "abfs": "abfs", "abfss": "abfss"}
@@ -81,6 +81,13 @@ class DeltaTables:
             return pa.RecordBatchReader.from_stream(builder.execute(sql)).read_all()
         except Exception as error:
             raise self._failed(table, error) from error
+
+    def count_before(self, table: Table, column: str, moment: datetime) -> tuple[int, datetime | None]:
+        """See `StoredTables.count_before`."""
+        condition = _sql(Filter(column, "<", moment))
+        sql = f'SELECT count(*) AS number, min("{column}") AS first FROM {table.name} WHERE {condition}'
+        (row,) = rows(self.query(sql, {table: self.open(table)}))
+        return row["number"], row["first"]
 
     def version(self, table: Table) -> int:
         """See `StoredTables.version`."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from schemas import AUDIT_RUNS, GROUP_STATUS, Table
+from schemas import AUDIT_RUNS, GROUP_STATUS, TABLES, Table
 from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid, format_utc
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import NothingPublishedError, WarehouseError
@@ -105,19 +105,24 @@ class PublishedTables:
 
 
 def published_tables(stored: StoredTables) -> PublishedTables:
-    """The newest published run's tables. Raises `NothingPublishedError`, or `WarehouseError` without a folder."""
+    """The newest published run's tables. Raises `NothingPublishedError`, or `WarehouseError` without a table."""
     runs = rows(stored.read(AUDIT_RUNS, _RUN, [IS_PUBLISHED])) if stored.exists(AUDIT_RUNS) else []
-    folder = stored.location.local_path
-    if folder is not None and not folder.is_dir():
-        raise WarehouseError(f"there is no warehouse {stored.location.location}: no such folder")
     if not runs:
-        raise NothingPublishedError(
-            f"nothing has been published in the warehouse {stored.location.location}: audit it first, with "
-            "`rebalance-audit run --warehouse URI --interval START/END`"
-        )
+        raise _nothing_published(stored)
     newest = max(sorted(runs, key=lambda run: str(run["run_id"])), key=lambda run: run["finished_at"])
     grid = StepGrid(timedelta(seconds=newest["step_seconds"]))
     return PublishedTables(stored, newest["published_versions"], grid, min(run["interval_start"] for run in runs))
+
+
+def _nothing_published(stored: StoredTables) -> NothingPublishedError | WarehouseError:
+    location, folder = stored.location.location, stored.location.local_path
+    if any(map(stored.exists, TABLES)):
+        return NothingPublishedError(
+            f"nothing has been published in the warehouse {location}: audit it first, with "
+            "`rebalance-audit run --warehouse URI --interval START/END`"
+        )
+    why = "it has no table" if folder is None or folder.is_dir() else "no such folder"
+    return WarehouseError(f"there is no warehouse {location}: {why}. Check the URI, or load a recording with `ingest`")
 
 
 def runs_of(stored: StoredTables, interval: Interval | None, *, rejected: bool = False) -> list[dict[str, Any]]:

@@ -42,6 +42,9 @@ class StoredTables(Protocol):
         `SchemaMismatchError` if its columns are not those of `schemas`.
         """
 
+    def count_before(self, table: Table, column: str, moment: datetime) -> tuple[int, datetime | None]:
+        """The number of rows with a time before the moment, and their first time; raises as `read` does."""
+
     def version(self, table: Table) -> int:
         """The newest version; raises as `read` does."""
 

@@ -55,6 +55,13 @@ class SparkTables:
         frame = self.location.read(self.spark, table, version)
         return frame.where(reduce(and_, map(_column, conditions), F.lit(True))).select(*columns).toArrow()
 
+    def count_before(self, table: Table, column: str, moment: datetime) -> tuple[int, datetime | None]:
+        """See `StoredTables.count_before`."""
+        old = self.location.read(self.spark, table).where(F.col(column) < F.lit(moment))
+        row = old.agg(F.count("*").alias("number"), F.unix_micros(F.min(column)).alias("first")).first()
+        assert row is not None  # an aggregate without groups has exactly one row
+        return row.number, None if row["first"] is None else from_micros(row["first"])
+
     def version(self, table: Table) -> int:
         """See `StoredTables.version`."""
         return self.location.version(self.spark, table)

@@ -114,8 +114,7 @@ def test_notifications_are_sent_once_and_severe_incidents_fail_the_task(
 ) -> None:
     assert described["notified"] == {
         "nobody": "done",
-        "routed": "AirflowException: /nowhere/g.url: /nowhere/g.url cannot be read as text. Check its name and "
-        "permissions",
+        "routed": "AirflowException: /nowhere/g.url: /nowhere/g.url does not exist. Check its name",
         "fails": "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/told.txt'",
         "tells": "done",
         "again": "done",

@@ -71,7 +71,9 @@ def test_days_older_than_the_retention_are_deleted_and_all_others_stay(
     days = f"{since_midnight().days}d"
     of_both = ["--keep-snapshots", days, "--keep-results", days]
     assert main(["maintain", "--warehouse", warehouse.location, *of_both, "--dry-run", "--json"]) == 0
-    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    answer = capsys.readouterr()
+    assert "starting Spark" not in answer.err
+    document: dict[str, Any] = json.loads(answer.out)
     by_table = {change["table"]: change for change in document["would_delete"]}
     times = {"first": "2026-03-01T22:00:00Z", "before": "2026-03-02T00:00:00Z"}
     assert by_table["offset_snapshots"] == {"table": "offset_snapshots", "rows": 360} | times

@@ -48,7 +48,7 @@ def test_a_file_without_both_keys_is_named_and_its_content_is_not(content: str, 
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(SecretFileError, match="cannot be read"):
+    with pytest.raises(SecretFileError, match=r"nothing does not exist\. Check its name"):
         credentials({}, tmp_path / "nothing")
 
 

@@ -289,7 +289,12 @@ def test_a_file_with_the_url_is_ones_own(service: Service, published: Path, tmp_
     assert notify(published, "--to", str(file)) == 0
     assert service.titles() == [OPENED]
     printed = typed("notify --to", tmp_path / "none", warehouse=published, code=3)
-    assert "none cannot be read as text" in printed.err
+    assert f"{tmp_path}/none does not exist. Check its name" in printed.err
+    file.write_bytes(b"\xff")
+    printed = typed("notify --to", file, warehouse=published, code=3)
+    assert f"{file} cannot be read as text. Check its content" in printed.err
+    printed = typed("notify --to", file / "under", warehouse=published, code=3)
+    assert "under cannot be read: Not a directory. Check its name and permissions" in printed.err
 
 
 def test_names_are_text_and_nothing_else(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -344,7 +349,7 @@ def test_who_has_to_wait_too_long_says_so(
 
 
 def test_a_warehouse_in_which_no_group_was_audited_has_no_news(service: Service, tmp_path: Path, typed: Typed) -> None:
-    assert "nothing has been published" in typed("notify", warehouse=tmp_path, code=3).err
+    assert "it has no table" in typed("notify", warehouse=tmp_path, code=3).err
     publish_hours(tmp_path, [])
     assert notify(tmp_path) == 0
     assert service.got == []

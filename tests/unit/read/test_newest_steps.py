@@ -46,6 +46,9 @@ def test_the_newest_step_of_every_group_that_a_run_has_published(tmp_path: Path)
 def test_a_warehouse_in_which_nothing_was_published(tmp_path: Path) -> None:
     with pytest.raises(WarehouseError, match="no such folder"):
         statuses(stored(tmp_path / "none"))
+    with pytest.raises(WarehouseError, match=f"there is no warehouse {tmp_path}: it has no table"):
+        statuses(stored(tmp_path))
+    write(tmp_path, GROUP_STATUS, [])
     with pytest.raises(NothingPublishedError, match="nothing has been published in the warehouse"):
         statuses(stored(tmp_path))
 
