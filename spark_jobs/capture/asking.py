@@ -36,12 +36,12 @@ class CallRunner:
 
     def ask(self, call: Call, **extra: str) -> Answer:
         """Return what came of the call; its lines are kept. `extra`: further fields of its line."""
-        key = _paused_as(call)
-        pause = self._backoff.pause(*key)
+        pause = self._pause(call)
         answer = self._made(call) if pause is None else Answer(CallOutcome.NOT_ASKED, _now(), None, error=pause)
         if call.request is not Request.RUNNING and answer.outcome is not CallOutcome.NOT_ASKED:
             # A client that does not answer is no word about its broker.
-            self._backoff.heard(*key, silence=answer.error if answer.outcome.is_unanswered else None)
+            silence = answer.error if answer.outcome.is_unanswered else None
+            self._backoff.heard(call.called.name, call.request, silence=silence)
         recorded = lines.answered(call, answer, **extra) if lines.is_recorded(call, answer) else None
         with self._lock:
             self._taken.outcomes[answer.outcome] += 1
@@ -62,6 +62,12 @@ class CallRunner:
             taken, self._taken = self._taken, CallResults([], Counter(), [])
         return taken
 
+    def _pause(self, call: Call) -> str | None:
+        """Why the call is not made. A client is called only while its broker answers requests for members."""
+        if call.request is Request.RUNNING:
+            return self._backoff.silence(call.called.name, Request.CONNECTION)
+        return self._backoff.pause(call.called.name, call.request)
+
     def _made(self, call: Call) -> Answer:
         self._wait(self._pace.wait_seconds())
         begun = monotonic()
@@ -72,11 +78,6 @@ class CallRunner:
             error = str(failure)
         took_ms = round((monotonic() - begun) * 1000)
         return Answer(outcome_of(error) if error else CallOutcome.ANSWERED, _now(), took_ms, body, error)
-
-
-def _paused_as(call: Call) -> tuple[str, Request]:
-    """Callee and request that share a pause. A client is reached through a broker that answers about its group."""
-    return call.called.name, Request.CONNECTION if call.request is Request.RUNNING else call.request
 
 
 def _now() -> int:
@@ -113,6 +114,12 @@ class Backoff:
     def __init__(self, longest: float, clock: Callable[[], float] = monotonic) -> None:
         self._longest, self._clock, self._lock = longest, clock, threading.Lock()
         self._pauses: dict[tuple[str, Request], _Pause] = {}
+
+    def silence(self, name: str, request: Request) -> str | None:
+        """The error of the last call, if it was not answered."""
+        with self._lock:
+            pause = self._pauses.get((name, request))
+            return pause.error if pause else None
 
     def pause(self, name: str, request: Request) -> str | None:
         """The error that caused the pause; None: call. After a pause, one caller gets None until its call has ended."""

@@ -4,7 +4,7 @@ import logging
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from spark_jobs.capture.calls import Admin, Answer, CallOutcome
 from spark_jobs.capture.cluster import Cluster, check_reached, name_servers
 from spark_jobs.capture.details import ask_broker, ask_topic, record_routes
 from spark_jobs.capture.files import RecordingFiles
-from spark_jobs.capture.rounds import ask_group, ask_revive, ask_route, client_calls, discover, round_line
+from spark_jobs.capture.rounds import ask_group, ask_revive, ask_route, discover, round_line
 from spark_jobs.errors import CaptureError
 
 _LOG = logging.getLogger(__name__)
@@ -117,14 +117,8 @@ class Capture:
         if number and number % DISCOVERY_EVERY == 0:
             discover(self._cluster, self._asking)
             self._ask_brokers()
-        groups = list(self._cluster.groups)
-        turn = [group for group in groups if self._is_turn(group, number, CLIENTS_EVERY)]
-        if number:
-            self._ask_clients(turn)
-        tasks = [partial(ask_group, self._cluster, self._asking, group) for group in groups]
+        tasks = [partial(self._group, group, number) for group in list(self._cluster.groups)]
         self._spread([*tasks, partial(ask_revive, self._cluster, self._asking)], spread * _GROUPS)
-        if not number:
-            self._ask_clients(turn)
         topics = [partial(self._topic, topic, number) for topic in self._cluster.topics()]
         self._spread(topics, spread * (1 - _GROUPS))
         if self._settings.once:
@@ -136,6 +130,12 @@ class Capture:
         """Each name has its turn in one of `every` rounds, which does not depend on the other names."""
         return self._settings.once or crc32(name.encode()) % every == number % every
 
+    def _group(self, group: str, number: int) -> None:
+        """A client that hangs holds no broker up. Its group's clients are not asked again meanwhile."""
+        calls = ask_group(self._cluster, self._asking, group)
+        if self._is_turn(group, number, CLIENTS_EVERY):
+            self._clients.begin(group, [partial(self._asking.ask, call) for call in calls])
+
     def _topic(self, topic: str, number: int) -> None:
         ask_route(self._cluster, self._asking, topic)
         offsets, attributes = (self._is_turn(topic, number, every) for every in (OFFSETS_EVERY, ATTRIBUTES_EVERY))
@@ -145,12 +145,6 @@ class Capture:
     def _ask_brokers(self) -> None:
         for name, broker in self._cluster.brokers.items():
             self._details.begin(f"broker {name}", [partial(ask_broker, self._cluster, self._asking, broker)])
-
-    def _ask_clients(self, groups: Iterable[str]) -> None:
-        """A client that hangs holds no broker up. Its group is not asked again meanwhile."""
-        for group in groups:
-            calls = client_calls(self._cluster, group)
-            self._clients.begin(group, [partial(self._asking.ask, call) for call in calls])
 
     def _wait_for_details(self, until: float) -> None:
         while not self._details.is_idle() and monotonic() < until and not self._stopped.wait(0.01):

@@ -25,8 +25,10 @@ def discover(cluster: Cluster, asking: CallRunner) -> None:
             asking.keep(lines.of_several(Request.CONNECTION, answers[-1].at, **not_listed))
 
 
-def ask_group(cluster: Cluster, asking: CallRunner, group: str) -> None:
-    """Who is connected, broker after broker without delay, then the offsets. What comes tells the next round, too."""
+def ask_group(cluster: Cluster, asking: CallRunner, group: str) -> list[Call]:
+    """Who is connected, broker after broker without delay, then the offsets. What comes tells the next round, too.
+    Return a call per client id, to a broker that has just listed it: no other broker can reach the client.
+    """
     brokers = cluster.brokers_of(group)
     answers = [_ask_members(cluster, asking, group, broker) for broker in brokers]
     if cluster.members[group].keys().isdisjoint(broker.name for broker in brokers):
@@ -40,6 +42,8 @@ def ask_group(cluster: Cluster, asking: CallRunner, group: str) -> None:
     topics = subscribed | committed | {RETRY + group}
     cluster.consumed[group] = frozenset(topic for topic in topics if is_topic_of(topic, group))
     cluster.missed[group] = _missed("members", brokers, answers) or _missed("offsets", brokers, offsets)
+    both = zip(brokers, answers, strict=True)
+    return _client_calls(cluster, group, [broker for broker, answer in both if answer.outcome is CallOutcome.ANSWERED])
 
 
 def _missed(what: str, brokers: Sequence[Callee], answers: Sequence[Answer]) -> str:
@@ -71,12 +75,12 @@ def ask_revive(cluster: Cluster, asking: CallRunner) -> None:
     _keep_offsets(cluster, asking, REVIVE_GROUP, [asking.ask(call) for call in calls], frozenset())
 
 
-def client_calls(cluster: Cluster, group: str) -> list[Call]:
-    """A call per client id of the group, to a broker that lists it: no other broker can reach the client."""
+def _client_calls(cluster: Cluster, group: str, brokers: Iterable[Callee]) -> list[Call]:
     reached_by: dict[str, Callee] = {}
-    for name, members in cluster.members[group].items():
-        for client in members.clients if name in cluster.brokers else ():
-            reached_by.setdefault(client, cluster.brokers[name])
+    for broker in brokers:
+        listed = cluster.members[group].get(broker.name)
+        for client in listed.clients if listed else ():
+            reached_by.setdefault(client, broker)
     return [Call(Request.RUNNING, broker, group=group, client=client) for client, broker in sorted(reached_by.items())]
 
 

@@ -20,6 +20,7 @@ from spark_jobs.ingest.batches import PLACE, arrow_table, chunks, insert, known,
 from spark_jobs.ingest.files import check_readable, read_lines
 from spark_jobs.ingest.recording import Blank, Meta, NoObservation, Outcome, Quarantined, Row, conflicting, outcomes
 from spark_jobs.ingest.sightings import merge_sightings, sightings
+from spark_jobs.ingest.silent_brokers import without_silent_brokers
 from spark_jobs.store.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ def ingest(
         check_readable(path)
     warehouse.create(spark, (*SOURCES, SIGHTINGS, CAPTURE_CALLS, QUARANTINE))
     report = report or IngestReport()
-    of_files = (outcomes(read_lines(path), cluster_name) for path in paths)
+    of_files = (without_silent_brokers(outcomes(read_lines(path), cluster_name)) for path in paths)
     for chunk in chunks(chain.from_iterable(of_files)):
         first = chunk[0].line
         progress(f"loading {first.source} from line {first.number:,}")

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Row, outcomes
+from spark_jobs.ingest.silent_brokers import without_silent_brokers
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.publish.rows import tables
 from tests.support.gathered import Rows, gathered
@@ -72,7 +74,8 @@ def published(rows: Rows, interval: Interval, settings: AuditSettings = SETTINGS
 def recorded_rows(*recordings: Path) -> dict[Table, list[dict[str, Any]]]:
     """The source rows that the lines of recordings are read as; tests must not change them."""
     rows: dict[Table, list[dict[str, Any]]] = defaultdict(list)
-    for outcome in (outcome for recording in recordings for outcome in outcomes(read_lines(recording))):
+    of_files = (without_silent_brokers(outcomes(read_lines(recording))) for recording in recordings)
+    for outcome in chain.from_iterable(of_files):
         if isinstance(outcome, Row):
             rows[outcome.table].append(dict(outcome.values))
     return rows

@@ -10,11 +10,14 @@ from contextlib import suppress
 
 
 class FakeBroker:
-    """Listens on loopback. `fault`: (request code, what happens: `never answers`, `is late`, `closes`)."""
+    """Listens on loopback. `fault`: (request code, what happens: `never answers`, `is late`, `closes`). `hangs`: it
+    accepts connections and requests, and answers none.
+    """
 
     def __init__(self) -> None:
         self._bodies: Mapping[int, str] = {}
         self.fault = (0, "")
+        self.hangs = False
         self._server = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._server.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
@@ -42,7 +45,7 @@ class FakeBroker:
                 code, (faulty, fault) = request["code"], self.fault
                 if code == faulty and fault == "closes":
                     return
-                if code == faulty and fault == "never answers":
+                if self.hangs or (code == faulty and fault == "never answers"):
                     continue
                 # Longer than the client waits.
                 seconds = 3.5 if code == faulty and fault else 0.0

@@ -12,6 +12,7 @@ from schemas import CAPTURE_CALLS, FINDINGS, REBALANCE_INTERVALS, Table
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Meta, NoObservation, Outcome, Row, outcomes
+from spark_jobs.ingest.silent_brokers import without_silent_brokers
 from tests.support.kernel import published, settings
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -33,7 +34,7 @@ class Recorded(NamedTuple):
     @classmethod
     def read(cls, folder: Path) -> Recorded:
         files = sorted(folder.glob("*.jsonl.gz*"))
-        return cls([outcome for file in files for outcome in outcomes(read_lines(file))])
+        return cls([outcome for file in files for outcome in without_silent_brokers(outcomes(read_lines(file)))])
 
     def rows(self, table: Table) -> list[Mapping[str, Any]]:
         return [outcome.values for outcome in self.outcomes if isinstance(outcome, Row) and outcome.table is table]

@@ -3,10 +3,11 @@
 import json
 from typing import Any
 
+from spark_jobs.capture.asking import Backoff, CallRunner, RateLimit
 from spark_jobs.capture.calls import Call, Callee, CallOutcome, Request
 from spark_jobs.capture.cluster import Cluster, name_servers
 from spark_jobs.capture.details import ask_broker, ask_topic, record_routes
-from spark_jobs.capture.rounds import ask_group, ask_revive, ask_route, client_calls, discover
+from spark_jobs.capture.rounds import ask_group, ask_revive, ask_route, discover
 from spark_jobs.ingest.recording import NOT_LISTED
 from tests.support.fakes import (
     NO_MODES,
@@ -47,6 +48,7 @@ class Recorder:
         )
         self.answers, self.ask = self.admin.answers, asking(self.admin)
         self.cluster = Cluster(name_servers=name_servers(servers))
+        self.client_calls: list[Call] = []
         self.discover()
         for broker in self.cluster.brokers.values():
             ask_broker(self.cluster, asking(self.admin), broker)
@@ -62,7 +64,7 @@ class Recorder:
 
     def of_group(self, *kinds: str, group: str = "g") -> list[dict[str, Any]]:
         """The lines of a round about a group."""
-        ask_group(self.cluster, self.ask, group)
+        self.client_calls = ask_group(self.cluster, self.ask, group)
         return self.lines(*kinds)
 
     def of_topic(
@@ -161,7 +163,7 @@ def test_a_group_has_a_line_per_broker_and_one_per_topic() -> None:
     ]
     assert recorder.cluster.consumed["g"] == {"t", "%RETRY%g"}
     clients = [Call(Request.RUNNING, A, group="g", client=name) for name in ("c1", "c2")]
-    assert client_calls(recorder.cluster, "g") == clients
+    assert recorder.client_calls == clients
 
 
 def test_a_thread_that_goes_through_members_meets_no_change() -> None:
@@ -220,6 +222,38 @@ def test_a_broker_that_does_not_answer_costs_its_own_rows_only_and_is_left_alone
 def fates(told: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
     """Who was called, for what, and what came of it."""
     return [(one["called"], one["request"], json.loads(one["body"])["fate"]) for one in told if one["kind"] == "call"]
+
+
+def test_clients_are_called_through_a_broker_that_answered_in_the_round() -> None:
+    """Of a client that only a silent broker lists nothing is known."""
+    both = {"stats_a": NO_OFFSETS, "stats_b": NO_OFFSETS}
+    recorder = Recorder(connection_a=connections("t", "c1", "c2"), connection_b=connections("t", "c1", "c3"), **both)
+    recorder.of_group()
+    assert [(call.client, call.called) for call in recorder.client_calls] == [("c1", A), ("c2", A), ("c3", B)]
+    recorder.answers["connection", "a"] = TIMED_OUT
+    recorder.of_group()
+    assert [(call.client, call.called) for call in recorder.client_calls] == [("c1", B), ("c3", B)]
+    recorder.answers["connection", "b"] = NOT_ONLINE
+    recorder.of_group()
+    assert recorder.client_calls == []
+
+
+def test_no_client_is_called_through_a_broker_that_is_silent_by_now() -> None:
+    """Nor does a client's call use up the try that a pause leaves to the broker."""
+    recorder = Recorder(connection_a=TIMED_OUT, connection_b=NOT_ONLINE)
+    clock = [0.0]
+    recorder.ask = CallRunner(recorder.admin, RateLimit(10_000), Backoff(60, lambda: clock[0]), lambda _: None)
+    recorder.of_group()
+    clock[0] = 30.0
+    through_a = Call(Request.RUNNING, A, group="g", client="c1")
+    assert recorder.ask.ask(through_a).outcome is CallOutcome.NOT_ASKED
+    recorder.answers["connection", "a"] = connections("t", "c1")
+    told = recorder.of_group("connection", "running")
+    assert [(line["kind"], line["broker"], "error" in line) for line in told] == [
+        ("connection", "a", False),
+        ("connection", "b", True),
+    ]
+    assert recorder.ask.ask(through_a).outcome is CallOutcome.TIMED_OUT
 
 
 def test_a_client_that_hangs_is_no_word_about_its_broker() -> None:
@@ -282,7 +316,7 @@ def test_proxies_are_asked_where_brokers_list_nobody() -> None:
     assert [line["broker"] for line in asked] == ["a", "b", "proxy 10.9.9.9:8080"]
     assert asked[2] == {"kind": "connection", "at": 0, "group": "g", "broker": "proxy 10.9.9.9:8080", "body": proxied}
     assert recorder.cluster.consumed["g"] == {"t", "%RETRY%g"}
-    assert client_calls(recorder.cluster, "g") == []
+    assert recorder.client_calls == []
 
 
 def test_offsets_of_a_topic_are_those_of_all_its_brokers() -> None:
