@@ -1,5 +1,6 @@
 """Strictly typed access to a parsed object: errors name the field's path. Times are milliseconds since 1970, UTC."""
 
+import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
@@ -10,6 +11,8 @@ from spark_jobs.ingest.references import ObjectKeyMap
 
 T = TypeVar("T")
 
+#: No more than a Java long has.
+_DIGITS: Final = re.compile(r"[0-9]{1,19}")
 _INT64: Final = range(-(2**63), 2**63)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 #: The years 2000 to 2199: seconds or microseconds given as milliseconds lie outside.
@@ -133,19 +136,27 @@ def named_records(value: object, path: str) -> list[tuple[str, Record]]:
 
 
 def numbered_integers(value: object, path: str) -> list[tuple[int, int]]:
-    """The integers of a map from integers from 0 on, which may be written as text."""
-    numbers = (
-        (int(key) if type(key) is str and key.isdecimal() else key, child) for key, child in _entries(value, path)
-    )
-    return [(count(key, f"a key of {path}"), integer(child, f"{path}.{key}")) for key, child in numbers]
+    """The integers of a map from integers from 0 on."""
+    return [
+        (integer(key, f"a key of {path}", range(2**31)), integer(child, f"{path}.{key}"))
+        for key, child in _numbered(value, path)
+    ]
 
 
 def numbered_texts(value: object, path: str) -> list[tuple[int, str]]:
     """The texts of a map from integers from 0 on."""
     return [
         (integer(key, f"a key of {path}", range(2**63)), text(child, f"{path}.{key}"))
-        for key, child in _entries(value, path)
+        for key, child in _numbered(value, path)
     ]
+
+
+def _numbered(value: object, path: str) -> Iterable[tuple[object, object]]:
+    """The entries of a map, with integers for keys that are digits in quotes: JSON has no other keys than text."""
+    return (
+        (int(key) if type(key) is str and _DIGITS.fullmatch(key) else key, child)
+        for key, child in _entries(value, path)
+    )
 
 
 def keyed_records(value: object, path: str) -> list[tuple[Record, Record]]:
