@@ -97,6 +97,10 @@ class PublishError(IncompleteError):
     """The audit is done, but its results could not be published."""
 
 
+class NotLoadedError(IncompleteError):
+    """Recorded files that could not be loaded into the warehouse; they are kept."""
+
+
 class QualityError(RebalanceAuditError):
     """A critical expectation failed: nothing of the run was published."""
 

@@ -124,16 +124,23 @@ def _own_java(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def end_session() -> None:
-    """Stop Spark, and kill its Java if this process started it: removing its temporary files one by one is slow."""
+    """Stop Spark, and kill its Java if this process started it: removing its temporary files one by one is slow.
+    Another session may begin after it, also if Java has ended by itself.
+    """
     if context := SparkContext._active_spark_context:
         gateway = context._gateway
         java = getattr(gateway, "proc", None)
-        context.stop()
+        try:
+            context.stop()
+        except OSError:  # Java has ended by itself; the second call stops what is left
+            context.stop()
         if gateway is not None and java is not None:
             gateway.shutdown()  # else what Python drops later calls a Java that is gone
             java.kill()
             java.wait()
             shutil.rmtree(scratch_folder(), ignore_errors=True)
+            scratch_folder.cache_clear()
+            SparkContext._gateway = SparkContext._jvm = None
 
 
 def _not_given(settings: Mapping[str, str]) -> dict[str, str]:

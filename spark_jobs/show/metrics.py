@@ -70,6 +70,14 @@ def registry(groups: Sequence[Row], opened: Sequence[Incident]) -> CollectorRegi
     return gauges
 
 
+def recorder_registry(oldest_unloaded_seconds: float) -> CollectorRegistry:
+    """The gauge of a recorder that loads its files."""
+    meaning = "Age of the oldest recorded file that is closed and not loaded; 0: all are loaded"
+    gauges = CollectorRegistry()
+    gauges.register(_Families([_gauge("capture_unloaded_seconds", meaning, (), {(): oldest_unloaded_seconds})]))
+    return gauges
+
+
 class _Families(Collector):
     def __init__(self, families: Iterable[GaugeMetricFamily]) -> None:
         self._families = tuple(families)

@@ -40,6 +40,7 @@ from spark_jobs.operate.backfill import Outcome
 from spark_jobs.pipeline.run_record import RunRecord, reported_severities
 from tests.support.commands import Typed
 from tests.support.consoles import cells, shown
+from tests.support.fakes import FakeAdmin, broker_answers, brokers, offset_table
 from tests.support.rows import finding as published_finding
 
 HOUR = "2026-11-21T02:00/2026-11-21T03:00"
@@ -593,6 +594,23 @@ def test_capture_says_what_it_misses(tmp_path: Path, monkeypatch: pytest.MonkeyP
     missing = f"RocketMQ's admin client is not installed ({tmp_path} has no rocketmq-tools)"
     assert missing in typed(command, code=3).err
     assert not (tmp_path / "out").exists()
+
+
+def test_capture_ends_with_4_if_what_it_recorded_is_not_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
+) -> None:
+    def gone(*_: object) -> None:
+        raise ValueError("a bug")
+
+    out, namesrv = tmp_path / "out", ("brokers", "name server")
+    fake = FakeAdmin(broker_answers("a", stats=offset_table()) | {namesrv: brokers(a="10.0.0.1:10911")})
+    monkeypatch.setattr("spark_jobs.cli.commands.capture.check_tools", lambda _: None)
+    monkeypatch.setattr("spark_jobs.cli.commands.capture.start", lambda *_: fake)
+    monkeypatch.setattr("spark_jobs.cli.loading.start_spark", lambda _: None)
+    monkeypatch.setattr("spark_jobs.cli.loading.ingest", gone)
+    err = typed(f"capture --namesrv n:1 --once --out {out} --warehouse {tmp_path / 'w'}", code=4).err
+    assert f"1 recorded file in {out} could not be loaded: ValueError: a bug" in err
+    assert len([*out.glob("*.jsonl.gz")]) == 1
 
 
 def test_name_servers_are_quoted_in_the_help(typed: Typed) -> None:

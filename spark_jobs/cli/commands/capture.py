@@ -31,31 +31,44 @@ _UNVERIFIED = (
 
 
 def capture_command(arguments: Namespace) -> int:
-    """Exit code 0 when the time is up, and on SIGTERM and Ctrl-C."""
+    """Exit code 0 when the time is up, and on SIGTERM and Ctrl-C. Raises `NotLoadedError`; what is recorded stays."""
     keys = credentials(os.environ, Path(arguments.access) if arguments.access else None)
     if keys and arguments.tls and not arguments.tls_config:
         print_to_stderr(_UNVERIFIED)
     check_java()
     check_tools(TOOLS_DIR)
     settings = _settings(arguments)
-    loading = _loading(arguments.warehouse, settings.folder) if arguments.warehouse else None
+    loading = _loading(arguments, settings.folder) if arguments.warehouse else None
     tls_config = Path(arguments.tls_config) if arguments.tls_config else None
     address = ClusterAddress(settings.namesrv, keys, arguments.tls or tls_config is not None, tls_config)
     with closing(start(address, TOOLS_DIR)) as admin, loading or nullcontext():
         capture = Capture(settings, admin, loading.load if loading else lambda _: None)
         console = Console(stderr=True)
         with _until_told(capture.stop), _rounds_on(console) as say:
-            capture.run(say, lambda text: print_line(console, text))
+            watched = _watching(loading, arguments.textfile, say) if loading else say
+            capture.run(watched, lambda text: print_line(console, text))
     if loading is None:
         print(f"The recording is in {printable(str(settings.folder))}")
         show_next(f"ingest {shlex.quote(str(settings.folder))}/*.jsonl.gz", "./warehouse")
     return ExitCode.CLEAN
 
 
-def _loading(warehouse: str, folder: Path) -> Loading:
+def _loading(arguments: Namespace, folder: Path) -> Loading:
     from spark_jobs.cli.loading import Loading  # imports pyspark, which a recording alone does not need
 
-    return Loading(warehouse, folder)
+    return Loading(arguments.warehouse, folder, arguments.keep_recordings)
+
+
+def _watching(loading: Loading, textfile: str | None, say: Callable[[str], None]) -> Callable[[str], None]:
+    """After each round: write the metric, if there is a file for it, and end the recording once loading has failed."""
+
+    def say_and_check(text: str) -> None:
+        say(text)
+        if textfile:
+            loading.write_metric(Path(textfile))
+        loading.check()
+
+    return say_and_check
 
 
 def _settings(arguments: Namespace) -> Settings:

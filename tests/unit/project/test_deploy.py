@@ -1,9 +1,13 @@
 """The deployment has one set of values: compose, Kubernetes, the DAGs and the pages agree."""
 
 import ast
+import os
 import re
+import subprocess
+import time
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).parents[3]
@@ -41,6 +45,34 @@ def test_late_and_maintain_are_daily() -> None:
         assert schedule == cron
         assert f"dag = {task}_dag(Fleet())" in text(f"dags/rebalance_audit_{task}.py")
         assert f"**`rebalance_audit_{task}`**, daily" in text("docs/airflow.md")
+
+
+def probes() -> list[list[str]]:
+    """The commands by which Kubernetes and Compose see whether recorded files are loaded."""
+    (pod,) = yaml.safe_load(text("deploy/kubernetes/capture.yaml"))["spec"]["template"]["spec"]["containers"]
+    kind, command = yaml.safe_load(text("deploy/compose.yaml"))["services"]["capture"]["healthcheck"]["test"]
+    assert kind == "CMD-SHELL"
+    return [pod["readinessProbe"]["exec"]["command"], ["sh", "-c", command.replace("$$", "$")]]
+
+
+@pytest.mark.parametrize("command", probes())
+def test_a_recorder_is_healthy_while_no_file_waits_for_half_an_hour(command: list[str], tmp_path: Path) -> None:
+    """Files that are loaded, and the one that is being written, may be older."""
+
+    def code() -> int:
+        return subprocess.run(command, env=os.environ | {"REBALANCE_AUDIT_OUT": str(tmp_path)}, check=False).returncode
+
+    def aged(name: str, minutes: float) -> None:
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (0, time.time() - 60 * minutes))
+
+    (tmp_path / "loaded").mkdir()
+    for name in ("loaded/1.jsonl.gz", "2.jsonl.gz.partial"):
+        aged(name, 90)
+    aged("3.jsonl.gz", 29)
+    assert code() == 0
+    aged("3.jsonl.gz", 32)
+    assert code() == 1
 
 
 def test_memory_is_what_the_pages_say() -> None:

@@ -10,7 +10,7 @@ import promql_parser
 import pytest
 import yaml
 
-from spark_jobs.show.metrics import registry
+from spark_jobs.show.metrics import recorder_registry, registry
 from tests.unit.test_incidents import incident
 from tests.unit.test_status import NEW, group
 
@@ -42,8 +42,8 @@ def variables() -> dict[str, dict[str, Any]]:
 def exported() -> dict[str, set[str]]:
     """The labels of every metric."""
     known = group("g", retention_left_seconds=60.0, step_end=NEW, observed=1.0)
-    families = registry([known], [incident(resolved_at=None)]).collect()
-    return {one.name: set(one.samples[0].labels) for one in families}
+    registries = registry([known], [incident(resolved_at=None)]), recorder_registry(0.0)
+    return {one.name: set(one.samples[0].labels) for gauges in registries for one in gauges.collect()}
 
 
 def asked(expression: str) -> tuple[set[str], set[str]]:
