@@ -38,8 +38,9 @@ def _is_of_broker(silence: Row, call: Mapping[str, object], answers: Mapping[obj
 
 def _silence(outcome: Outcome) -> Row | None:
     """The row of a client that did not answer, else None."""
-    is_of_client = isinstance(outcome, Row) and outcome.table is CLIENT_SNAPSHOTS
-    return outcome if is_of_client and outcome.values["answered"] is False else None
+    if isinstance(outcome, Row) and outcome.table is CLIENT_SNAPSHOTS and outcome.values["answered"] is False:
+        return outcome
+    return None
 
 
 def _not_observed(silence: Row) -> NoObservation:

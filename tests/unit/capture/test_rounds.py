@@ -226,8 +226,8 @@ def fates(told: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
 
 def test_clients_are_called_through_a_broker_that_answered_in_the_round() -> None:
     """Of a client that only a silent broker lists nothing is known."""
-    both = {"stats_a": NO_OFFSETS, "stats_b": NO_OFFSETS}
-    recorder = Recorder(connection_a=connections("t", "c1", "c2"), connection_b=connections("t", "c1", "c3"), **both)
+    of_a, of_b = connections("t", "c1", "c2"), connections("t", "c1", "c3")
+    recorder = Recorder(connection_a=of_a, connection_b=of_b, stats_a=NO_OFFSETS, stats_b=NO_OFFSETS)
     recorder.of_group()
     assert [(call.client, call.called) for call in recorder.client_calls] == [("c1", A), ("c2", A), ("c3", B)]
     recorder.answers["connection", "a"] = TIMED_OUT
