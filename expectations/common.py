@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterable
 
 from expectations.rows import Rows, Values, all_of
 from expectations.suite import Expectation
+from spark_jobs.domain.model.message_queue import LONGEST_NAME
 
 #: A million messages a second for 30 years; and the sum of thousands of queues is still a bigint.
 _MOST_MESSAGES = 10**15
 #: The year 9999, in milliseconds.
 _LAST_MS = 253_402_300_799_999
-#: RocketMQ refuses longer names of topics and groups (`Validators`, `TopicValidator`).
-_LONGEST_NAME = 255
-NAME = f"a name of 1 to {_LONGEST_NAME} characters"
+NAME = f"a name of 1 to {LONGEST_NAME} characters"
 
 Holds = Callable[[Rows], Values]
 
@@ -23,7 +22,7 @@ def named(column: str, what: str) -> Expectation:
 
 def has_names(*columns: str) -> Holds:
     """There is a name of a possible length in each of these columns."""
-    return lambda rows: all_of(rows[name].length().between(1, _LONGEST_NAME).or_else(False) for name in columns)
+    return lambda rows: all_of(rows[name].length().between(1, LONGEST_NAME).or_else(False) for name in columns)
 
 
 def present(array: str, *, of_samples: bool = False) -> Expectation:

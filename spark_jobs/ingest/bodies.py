@@ -27,7 +27,7 @@ def connections(body: object) -> Columns:
     record = Record(body, "body")
     members = [_connection(connection) for connection in record.required("connectionSet", fields.records)]
     model = record.optional("messageModel", message_model)
-    topics = record.required("subscriptionTable", fields.named_records)
+    topics = record.required("subscriptionTable", fields.records_by_name)
     if members and model is None:
         raise record.missing("messageModel")
     return {
@@ -42,7 +42,7 @@ def connections(body: object) -> Columns:
 
 def _connection(connection: Record) -> Columns:
     return {
-        "client_id": connection.required("clientId", fields.text),
+        "client_id": connection.required("clientId", fields.name),
         "client_addr": connection.optional("clientAddr", fields.text),
         "language": connection.optional("language", fields.text),
         "version": connection.optional("version", fields.int32),
@@ -53,7 +53,7 @@ def request_modes(body: object, group: str) -> list[Columns]:
     """The group's request modes, a column of `membership_snapshots`.
     Source: org.apache.rocketmq.broker.loadbalance.MessageRequestModeManager, SetMessageRequestModeRequestBody.
     """
-    topics = Record(body, "request_modes").required("messageRequestModeMap", fields.named_records)
+    topics = Record(body, "request_modes").required("messageRequestModeMap", fields.records_by_name)
     modes = [(topic, groups.optional(group, Record)) for topic, groups in topics]
     return in_order(
         {
@@ -71,7 +71,7 @@ def name_servers(routes: object) -> list[Columns]:
     nothing = dict.fromkeys(("broker_name", "perm", "read_queue_nums", "write_queue_nums"))
     return in_order(
         {"address": address, **entry}
-        for address, record in fields.named_records(routes, "name_servers")
+        for address, record in fields.records_by_name(routes, "name_servers")
         for entry in _queue_data(record) or [nothing]
     )
 
@@ -90,7 +90,7 @@ def route(body: object) -> Columns:
 def _queue_data(route: Record) -> list[Columns]:
     return [
         {
-            "broker_name": queue.required("brokerName", fields.text),
+            "broker_name": queue.required("brokerName", fields.name),
             "perm": queue.required("perm", fields.count),
             "read_queue_nums": queue.required("readQueueNums", fields.count),
             "write_queue_nums": queue.required("writeQueueNums", fields.count),
@@ -104,7 +104,7 @@ def _addresses(route: Record) -> list[Columns] | None:
     if brokers is None:
         return None
     addresses: list[Columns] = [
-        {"broker_name": broker.required("brokerName", fields.text), "broker_id": broker_id, "address": address}
+        {"broker_name": broker.required("brokerName", fields.name), "broker_id": broker_id, "address": address}
         for broker in brokers
         for broker_id, address in broker.optional("brokerAddrs", fields.numbered_texts) or ()
     ]
@@ -129,7 +129,7 @@ def consume_stats(body: object, topic: str) -> Columns:
     for key, wrapper in Record(body, "body").required("offsetTable", fields.keyed_records):
         if key.required("topic", fields.text) != topic:
             raise RejectedError(RejectReason.CONTRADICTION, f"{key.path}.topic is not the topic of the line")
-        broker_name, queue_id = key.required("brokerName", fields.text), key.required("queueId", fields.count)
+        broker_name, queue_id = key.required("brokerName", fields.name), key.required("queueId", fields.count)
         consumer_offset = wrapper.required("consumerOffset", fields.integer)
         pull_offset = wrapper.optional("pullOffset", fields.integer)
         if pull_offset == 0 < consumer_offset:
@@ -149,9 +149,9 @@ def consume_stats(body: object, topic: str) -> Columns:
 
 
 #: The elements of a queue's entry in a body that is a list of lists, and how each is read.
-_COMMITTED = {"broker_name": fields.text, "queue_id": fields.count, "consumer_offset": fields.integer}
+_COMMITTED = {"broker_name": fields.name, "queue_id": fields.count, "consumer_offset": fields.integer}
 _STORED = {
-    "broker_name": fields.text,
+    "broker_name": fields.name,
     "queue_id": fields.count,
     "min_offset": fields.integer,
     "max_offset": fields.integer,

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
 
 from spark_jobs.domain.model.intervals import EPOCH
+from spark_jobs.domain.model.message_queue import LONGEST_NAME
 from spark_jobs.ingest.reasons import RejectedError, RejectReason
 from spark_jobs.ingest.references import ObjectKeyMap
 
@@ -85,6 +86,14 @@ def text(value: object, path: str) -> str:
     return value
 
 
+def name(value: object, path: str) -> str:
+    """A text that may name something: the audit would set a row with another one aside, after all had carried it."""
+    found = text(value, path)
+    if 1 <= len(found) <= LONGEST_NAME:
+        return found
+    raise RejectedError(RejectReason.OUT_OF_RANGE, f"{path} has {len(found)} characters, not 1 to {LONGEST_NAME}")
+
+
 def integer(value: object, path: str, within: range = _INT64) -> int:
     """An integer within the range."""
     if type(value) is not int:
@@ -125,14 +134,21 @@ def records(value: object, path: str) -> list[Record]:
     return [Record(item, f"{path}[{i}]") for i, item in enumerate(items(value, path))]
 
 
-def named(value: object, path: str, read: Callable[[object, str], T]) -> list[tuple[str, T]]:
+def named(
+    value: object, path: str, read: Callable[[object, str], T], read_key: Callable[[object, str], str] = text
+) -> list[tuple[str, T]]:
     """The values of a map, with their keys."""
-    return [(text(key, f"a key of {path}"), read(child, f"{path}.{key}")) for key, child in _entries(value, path)]
+    return [(read_key(key, f"a key of {path}"), read(child, f"{path}.{key}")) for key, child in _entries(value, path)]
 
 
 def named_records(value: object, path: str) -> list[tuple[str, Record]]:
-    """The objects of a map, with their keys."""
+    """The objects of a map, with their keys, which may be any text."""
     return named(value, path, Record)
+
+
+def records_by_name(value: object, path: str) -> list[tuple[str, Record]]:
+    """The objects of a map, with their keys, each a `name`."""
+    return named(value, path, Record, name)
 
 
 def numbered_integers(value: object, path: str) -> list[tuple[int, int]]:

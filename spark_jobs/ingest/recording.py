@@ -19,13 +19,10 @@ from schemas import (
 )
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.ingest import bodies, fastjson
-from spark_jobs.ingest.fields import Record, boolean, instant, text
+from spark_jobs.ingest.fields import Record, boolean, instant, name, text
 from spark_jobs.ingest.files import Line
 from spark_jobs.ingest.reasons import RejectedError, RejectReason
 from spark_jobs.ingest.running import NOT_IN_GROUP, UNANSWERED, running_info
-
-#: Characters of a cluster's name, as of any other: the audit sets rows with longer ones aside.
-LONGEST_CLUSTER: Final = 255
 
 
 class Row(NamedTuple):
@@ -116,35 +113,28 @@ def _outcome(line: Line, cluster: str | None, draft: _Draft) -> Outcome:
     if not line.content.strip():
         return Blank(line)
     fields = Record(_parsed(_decoded(line.content), RejectReason.NOT_JSON), "line")
-    name = fields.required("kind", text)
-    if name == "meta":
+    kind_name = fields.required("kind", text)
+    if kind_name == "meta":
         draft.is_meta = True
-        return Meta(line, fields.required("cluster", _cluster))
-    if name not in KINDS:
-        raise RejectedError(RejectReason.UNKNOWN_KIND, f"kind {name!a} is not one of meta, {', '.join(KINDS)}")
-    kind = KINDS[name]
+        return Meta(line, fields.required("cluster", name))
+    if kind_name not in KINDS:
+        raise RejectedError(RejectReason.UNKNOWN_KIND, f"kind {kind_name!a} is not one of meta, {', '.join(KINDS)}")
+    kind = KINDS[kind_name]
     draft.table = kind.table
     captured_at = _read_key(fields, kind, cluster, draft.key)
     columns = _columns(fields, kind, draft.key)
     if columns is None:
-        return NoObservation(line, name, fields.required("error", text))
+        return NoObservation(line, kind_name, fields.required("error", text))
     return Row(line, kind.table, draft.key | {"captured_at": captured_at} | columns)
-
-
-def _cluster(value: object, path: str) -> str:
-    """A name for all lines below: without a limit a long one would be in memory, and in the table, as often."""
-    name = text(value, path)
-    if 1 <= len(name) <= LONGEST_CLUSTER:
-        return name
-    raise RejectedError(RejectReason.OUT_OF_RANGE, f"{path} has {len(name)} characters, not 1 to {LONGEST_CLUSTER}")
 
 
 def _read_key(fields: Record, kind: LineKind, cluster: str | None, key: dict[str, object]) -> datetime:
     """Fills the key, readable parts first, so that a rejected line is found by what it does tell."""
     if cluster is not None:
         key["cluster"] = cluster
-    for name, column in kind.key_fields.items():
-        key[column] = fields.required(name, text)
+    for field_name, column in kind.key_fields.items():
+        key[column] = fields.required(field_name, text)
+        fields.required(field_name, kind.read_key)
     captured_at = fields.required("at", instant)
     key["captured_at"] = format_utc(captured_at)
     if cluster is None:
@@ -166,8 +156,8 @@ def _columns(fields: Record, kind: LineKind, key: Mapping[str, object]) -> bodie
         columns = next((known for words, known in kind.telling.items() if words.search(error)), None)
     if columns is None:
         return None
-    for name, (column, read) in kind.extra.items():
-        body = fields.optional(name, _body)
+    for field_name, (column, read) in kind.extra.items():
+        body = fields.optional(field_name, _body)
         columns = columns | {column: None if body is None else read(body, key)}
     return columns
 
@@ -215,9 +205,9 @@ _NO_BROKERS: Final[bodies.Columns] = {"queues": [], "addresses": [], "is_static"
 
 @dataclass(frozen=True)
 class LineKind:
-    """One kind of line. `key_fields` maps its fields to key columns, without cluster and captured_at. `telling`: errors
-    that are observations, with their columns. `extra`: fields with a further body, as text, their column (null: not
-    recorded), and its reader.
+    """One kind of line. `key_fields` maps its fields to key columns, without cluster and captured_at, each read
+    by `read_key`. `telling`: errors that are observations, with their columns. `extra`: fields with a further body, as
+    text, their column (null: not recorded), and its reader.
     """
 
     table: Table
@@ -225,6 +215,7 @@ class LineKind:
     columns_of_body: Callable[[object, Mapping[str, object]], bodies.Columns]
     telling: Mapping[re.Pattern[str], bodies.Columns] = field(default_factory=dict)
     extra: Mapping[str, tuple[str, Callable[[object, Mapping[str, object]], object]]] = field(default_factory=dict)
+    read_key: Callable[[object, str], str] = name
 
 
 KINDS: Final[Mapping[str, LineKind]] = {
@@ -268,5 +259,6 @@ KINDS: Final[Mapping[str, LineKind]] = {
         CAPTURE_CALLS,
         {"called": "called", "request": "request", "subject": "subject"},
         lambda body, _key: bodies.call(body),
+        read_key=text,
     ),
 }

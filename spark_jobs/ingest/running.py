@@ -12,14 +12,14 @@ Reader = Callable[[object, str], object]
 
 
 def _subscriptions(value: object, path: str) -> list[Columns]:
-    return in_order(subscription(data.required("topic", fields.text), data) for data in fields.records(value, path))
+    return in_order(subscription(data.required("topic", fields.name), data) for data in fields.records(value, path))
 
 
 def _owned_queues(value: object, path: str) -> list[Columns]:
     """Of equal queues the last counts."""
     queues: dict[tuple[str, str, int], Columns] = {}
     for key, queue in fields.keyed_records(value, path):
-        topic, broker_name = key.required("topic", fields.text), key.required("brokerName", fields.text)
+        topic, broker_name = key.required("topic", fields.name), key.required("brokerName", fields.name)
         queue_id = key.required("queueId", fields.count)
         queues[topic, broker_name, queue_id] = {
             "topic": topic,
@@ -42,8 +42,8 @@ def _owned_queues(value: object, path: str) -> list[Columns]:
 def _lock_refused(value: object, path: str) -> list[Columns]:
     return in_order(
         {
-            "topic": queue.required("topic", fields.text),
-            "broker_name": queue.required("brokerName", fields.text),
+            "topic": queue.required("topic", fields.name),
+            "broker_name": queue.required("brokerName", fields.name),
             "queue_id": queue.required("queueId", fields.count),
         }
         for queue in fields.records(value, path)
@@ -60,7 +60,7 @@ def _consume_status(value: object, path: str) -> list[Columns]:
             "pull_rt_ms": status.optional("pullRT", fields.number),
             "pull_tps": status.optional("pullTPS", fields.number),
         }
-        for topic, status in fields.named_records(value, path)
+        for topic, status in fields.records_by_name(value, path)
     )
 
 

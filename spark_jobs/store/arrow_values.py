@@ -1,6 +1,6 @@
 """Plain values and NumPy arrays as Arrow columns."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, reduce
 from typing import Any
 
@@ -108,3 +108,19 @@ def completed(columns: Mapping[str, Any], schema: pa.Schema, size: int) -> pa.Ta
     """A table of this schema, of so many rows; null in the columns that are not given."""
     every = [columns.get(field.name, pa.nulls(size, field.type)) for field in schema]
     return pa.Table.from_arrays(every, schema=schema)
+
+
+def in_batches(table: pa.Table, most_bytes: int) -> pa.Table:
+    """The same rows, in batches of at most so many bytes, or of one row: each is in memory as a whole elsewhere."""
+    return pa.Table.from_batches(
+        (part for batch in table.to_batches() for part in _parts(batch, most_bytes)), table.schema
+    )
+
+
+def _parts(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
+    if batch.nbytes <= most_bytes or len(batch) == 1:
+        yield batch
+        return
+    half = len(batch) // 2
+    yield from _parts(batch.slice(0, half), most_bytes)
+    yield from _parts(batch.slice(half), most_bytes)

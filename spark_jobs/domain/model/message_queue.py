@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from spark_jobs.domain.model.causes import UnassignedCause
 
+#: Characters of a name: RocketMQ refuses longer ones of topics and groups (`Validators`, `TopicValidator`).
+LONGEST_NAME = 255
 #: Bits of a broker's `perm` that let clients read, and producers write (Java `PermName`).
 PERM_READ, PERM_WRITE = 4, 2
 #: Message types of topics that are consumed otherwise than by an allocation. Source: `TopicMessageType`.

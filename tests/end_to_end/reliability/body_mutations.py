@@ -41,6 +41,7 @@ def name(null: str) -> Texts:
     """Texts for a name."""
     surrogates = [json.dumps(name) for name in SURROGATES]
     found = {ROW: ANY, "LONE_SURROGATE": surrogates, "WRONG_TYPE": ["7", "1.5", "true", "[]", "{}", '["a"]']}
+    found["OUT_OF_RANGE"] = [] if null == ROW else ['""', json.dumps("x" * 256)]
     return found | {null: [*found.get(null, []), "null"]}
 
 

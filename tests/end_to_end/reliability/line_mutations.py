@@ -108,11 +108,12 @@ def _of_names() -> Iterator[Mutation]:
     for text in SURROGATES:
         yield from each("LONE_SURROGATE", name(text), with_(kind=text), with_(body=text), error(text))
     long = "m" * MEGABYTES
-    yield from each(ROW, name(long), is_heavy=True)
+    yield from each("OUT_OF_RANGE", name(""), name("x" * 256))
+    yield from each("OUT_OF_RANGE", name(long), is_heavy=True)
     yield from each("UNKNOWN_KIND", with_(kind=long), is_heavy=True)
     yield from each(NO_OBSERVATION, error(long), is_heavy=True)
     long_key = with_(group="\0" * (MEGABYTES // 6), broker=7)
-    yield from each("WRONG_TYPE", long_key, kinds=["connection"], is_heavy=True)
+    yield from each("OUT_OF_RANGE", long_key, kinds=["connection"], is_heavy=True)
 
 
 def _of_answers() -> Iterator[Mutation]:
