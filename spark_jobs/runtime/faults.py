@@ -24,7 +24,11 @@ _MORE_MEMORY = (
     "Spark's Java process has not enough memory. Give it more with PYSPARK_SUBMIT_ARGS='--driver-memory 6g "
     f"pyspark-shell' (spark-submit: --driver-memory), or audit fewer steps at a time, and {_AGAIN}"
 )
-_OF_MEMORY = ("OutOfMemoryError", "GC overhead limit exceeded", "Java heap space", "SparkOutOfMemoryError")
+#: Of the heap; and of direct memory, as Netty and Arrow name its want.
+_OF_MEMORY = (
+    *("OutOfMemoryError", "GC overhead limit exceeded", "Java heap space"),
+    *("OutOfDirectMemoryError", "org.apache.arrow.memory.OutOfMemoryException"),
+)
 _OF_FILES = (
     *("Mkdirs failed", "mkdir of file", "Failed to create", "failed to create", "does not exist", "DOES_NOT_EXIST"),
     *("NOT_FOUND", "FileNotFoundException", "NoSuchFileException", "FILE_NOT_EXIST", "Input/output error"),

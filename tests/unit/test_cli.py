@@ -345,6 +345,29 @@ def test_a_backfill_prints_each_step_as_json(typed: Typed) -> None:
     ]
 
 
+def test_the_error_of_a_late_step_is_printed_once(monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
+    def backfill(*_: Any, progress: Any, with_findings: bool) -> dict[Interval, Outcome]:
+        assert with_findings
+        progress(STEPS[1], "publishing", False)
+        progress(STEPS[1], "audited", True)
+        progress(STEPS[2], "failed: it's held", True)
+        return {STEPS[1]: audited(ERROR=1), STEPS[2]: HELD}
+
+    monkeypatch.setattr("spark_jobs.api.start.start_spark", lambda *_, **__: None)
+    monkeypatch.setattr("spark_jobs.cli.commands.late.is_nothing_late", lambda *_: False)
+    monkeypatch.setattr("spark_jobs.cli.commands.late.late_steps", lambda *_: STEPS[1:])
+    monkeypatch.setattr("spark_jobs.cli.commands.late.backfill", backfill)
+    assert typed(BACKFILL.replace("backfill", "late"), code=4).err.splitlines() == [
+        "checking paths and tables",
+        "loading the audit",
+        "looking for late snapshots",
+        "looking for late snapshots",
+        "2026-11-21T03:00Z/2026-11-21T04:00Z: publishing",
+        "Next: rebalance-audit status --warehouse s3a://b/w",
+        "rebalance-audit: 2026-11-21T04:00Z/2026-11-21T05:00Z: run\\x1b x\\nholds it",
+    ]
+
+
 @pytest.mark.usefixtures("backfilled")
 def test_a_backfill_is_lines_where_nobody_watches(typed: Typed) -> None:
     assert typed(f"{BACKFILL} --only-missing", code=4).lines == [

@@ -51,6 +51,10 @@ _MKDIRS = "Mkdirs failed to create file:"
         (RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."),
          "Spark's Java process has ended while it started: it was stopped, or the system lacked memory"),
         (RuntimeError("java.lang.OutOfMemoryError: Java heap space"), "not enough memory. Give it more with PYSPARK_"),
+        (RuntimeError("io.netty.util.internal.OutOfDirectMemoryError: failed to allocate 1305044992 byte(s) of direct "
+                      "memory (used: 1315167888, max: 2386558976)"), "Java process has not enough memory"),
+        (RuntimeError("org.apache.arrow.memory.OutOfMemoryException: Failure allocating buffer."),
+         "Java process has not enough memory"),
     ],
 )  # fmt: skip
 def test_a_failure_of_the_system_is_one_sentence(error: Exception, sentence: str, tmp_path: Path) -> None:

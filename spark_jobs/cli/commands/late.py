@@ -29,7 +29,8 @@ def late_command(arguments: Namespace) -> int:
                 warehouse,
                 steps,
                 configuration,
-                progress=lambda step, message, _: say(f"{step}: {message}"),
+                # What became of the step is printed below.
+                progress=lambda step, message, has_ended: None if has_ended else say(f"{step}: {message}"),
                 with_findings=True,
             )
     documents = [_late_document(step, outcome) for step, outcome in late.items()]

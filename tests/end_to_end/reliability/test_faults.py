@@ -1,6 +1,7 @@
 """Disks, folders and permissions that fail in mid-run: one sentence, exit code 4, and the next run completes."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,11 +39,12 @@ _AS_ANY_USER = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if o
 #: Where a run stands when it is struck: the sources are read, nothing is published.
 _EVALUATING = "checking and auditing every group"
 _STARTS = "starting Spark"
-#: Beginnings of the lines that say how far a command is.
-_PROGRESS = (
-    *("checking paths and tables", "bringing sightings up to date", "loading ", _STARTS, "looking for late snapshots"),
-    *("auditing ", "compacting ", "reading the snapshots", _EVALUATING, "checking what was counted"),
-    *("publishing", "recording the run"),
+#: How the lines begin that say how far a command is, of a step where it has several.
+_PROGRESS = re.compile(
+    r"([-0-9TZ:]+/[-0-9TZ:]+: )?"
+    r"(checking paths and tables|loading |starting Spark|looking for late snapshots|bringing sightings up to date"
+    r"|compacting |reading the snapshots|checking and auditing every group|checking what was counted|publishing"
+    r"|recording the run)"
 )
 #: All that a command may say of a fault, beside its progress.
 _LINES = 2
@@ -103,7 +105,7 @@ def struck(
 
 def without_progress(process: Started, before: int) -> str:
     said = process.said()[before:]
-    own = [line for line in said.splitlines() if not line.startswith(_PROGRESS)]
+    own = [line for line in said.splitlines() if not _PROGRESS.match(line)]
     # Each of Spark's threads may say the same.
     assert len({line.partition(" ERROR ")[2] or line for line in own}) <= _LINES, said
     assert "this is a bug" not in said
@@ -133,7 +135,7 @@ def fill(disk: Path, spare: int) -> Path:
         # Some tables are published.
         ("run", "publishing", 50_000),
         ("ingest", "loading ", 0),
-        ("late", "auditing ", 0),
+        ("late", _EVALUATING, 0),
         ("maintain", _STARTS, 0),
     ],
 )
