@@ -13,19 +13,8 @@ from expectations.common import (
     there,
     times_possible,
 )
-from expectations.rows import Rows, Values
 from expectations.suite import Expectation, Suite
 from schemas import OFFSET_SNAPSHOTS
-
-
-def _consumer_is_not_ahead(rows: Rows) -> Values:
-    """Of offsets that are possible, the difference does not overflow."""
-
-    def holds(it: Rows) -> Values:
-        consumer, broker = it["consumer_offset"], it["broker_offset"]
-        return (consumer <= broker) | (consumer - broker <= rows.settings.offset_tolerance)
-
-    return rows.every("offsets", holds)
 
 
 SUITE = Suite(
@@ -55,13 +44,6 @@ SUITE = Suite(
             "Store times are in the years 1970 to 9999.",
             "offsets",
             times_possible("last_timestamp"),
-            of_samples=True,
-        ),
-        Expectation(
-            "consumer_is_not_ahead_of_broker",
-            "A consumer offset is at most `offset_tolerance` above the broker offset: the two are read one after the "
-            "other.",
-            _consumer_is_not_ahead,
             of_samples=True,
         ),
     ),

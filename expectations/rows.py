@@ -113,14 +113,13 @@ class Values:
 
 @dataclass(frozen=True)
 class CheckSettings:
-    """Settings of expectations: the read window, the step's length, and the messages by which a consumer may be ahead
-    of a broker's sample. `whole_groups`: false for a run of one topic, whose group rows lack the other topics.
+    """Settings of expectations: the read window, and the step's length. `whole_groups`: false for a run of one topic,
+    whose group rows lack the other topics.
     """
 
     read_start: datetime
     read_end: datetime
     step: timedelta
-    offset_tolerance: int
     whole_groups: bool = True
 
     def step_of(self, at: Numbers) -> Numbers:

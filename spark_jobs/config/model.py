@@ -82,6 +82,7 @@ class Quality(_Section):
 
     max_quarantined_percent: Annotated[float, Field(ge=0, le=100)] = 1.0
     seen_percent: Annotated[float, Field(ge=0, le=100)] = 90.0
+    #: Read, as files may have it, and without effect: an offset beyond the end is a finding.
     offset_tolerance: Count = 10_000
     usual_days: Annotated[Count, Field(ge=1)] = 14
     usual_deviations: Annotated[float, Field(gt=0)] = 5.0

@@ -65,7 +65,6 @@ class RunSpec(Scope):
             read_start=self.interval.start - configuration.look_back,
             read_end=self.interval.end,
             step=configuration.grid.length,
-            offset_tolerance=configuration.quality.offset_tolerance,
             whole_groups=self.topic is None,
         )
 

@@ -29,8 +29,7 @@ from tests.end_to_end.reliability.rows import BREAKS, Broken, Row, broken_rows, 
 from tests.support.kernel import evaluated
 from tests.support.times import HOUR
 
-#: What the cases of `offset_snapshots` allow.
-CONFIGURATION = Configuration(quality=Quality(max_quarantined_percent=100.0, offset_tolerance=10))
+CONFIGURATION = Configuration(quality=Quality(max_quarantined_percent=100.0))
 GOOD = {table: [good_row(table, n, s) for n in range(20) for s in range(5, 3600, 200)] for table in SOURCES}
 _PART = 25_000
 

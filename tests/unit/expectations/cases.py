@@ -16,7 +16,7 @@ from tests.support.stored import arrow_table
 from tests.support.times import at
 
 #: Of the run to which the cases belong.
-SETTINGS = CheckSettings(read_start=at(-300), read_end=at(3600), step=timedelta(hours=1), offset_tolerance=10)
+SETTINGS = CheckSettings(read_start=at(-300), read_end=at(3600), step=timedelta(hours=1))
 
 Row = dict[str, Any]
 #: The rows of one case: those of the suite's table, and what `prepare` needs of others.
