@@ -1,6 +1,6 @@
-"""Checks of a run, and what follows: rows set aside, results recorded, or the run rejected."""
+"""Checks of a run, and what follows: rows set aside, results recorded, or clusters rejected."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -14,9 +14,9 @@ from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import QualityError
 from spark_jobs.pipeline.gather.evaluated import rejected
-from spark_jobs.pipeline.quality.checks import CheckResults, failures, raise_if_critical
+from spark_jobs.pipeline.quality.checks import CheckResults, closed_clusters, failures, raise_if_critical
 from spark_jobs.pipeline.quality.drift import Usual
-from spark_jobs.pipeline.quality.facts import LEFT_OUT, Facts
+from spark_jobs.pipeline.quality.facts import LEFT_OUT, Facts, clusters_in
 from spark_jobs.pipeline.run_context import RunContext
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.parallel import run_in_parallel
@@ -46,18 +46,33 @@ def validated(
     return validate(suites_of(tables, interval, configuration, usual, unchanged), facts)
 
 
-def gate(context: RunContext, tables: Iterable[Table], facts: Facts) -> CheckResults:
-    """Return what `check` does. Raises `QualityError` where a critical expectation failed; `audit_runs` says rejected
-    then.
+def gate(context: RunContext, tables: Iterable[Table], facts: Facts) -> tuple[CheckResults, frozenset[str]]:
+    """Return what `check` does, and the clusters that may not be published: there a critical expectation failed. Raises
+    `QualityError` if these are all clusters of the run; `audit_runs` says rejected then.
     """
-    checked = check(context, tables, facts)
+    checked, clusters = check(context, tables, facts), clusters_in(facts)
+    closed = closed_clusters(checked.results, clusters)
+    if closed >= clusters:
+        reject(context, checked, closed)
+    return checked, closed
+
+
+def reject(
+    context: RunContext, checked: CheckResults, closed: Collection[str], published: Collection[str] = ()
+) -> None:
+    """Raises `QualityError` if a critical expectation failed, after each closed cluster got its row of `audit_runs`.
+    `published`: the other clusters of the run.
+    """
     try:
-        raise_if_critical(checked.results)
+        raise_if_critical(checked.results, published)
     except QualityError as error:
-        context.write(context.row("rejected", message=str(error)))
+        first, *others = sorted(closed) or [context.spec.cluster]
+        context.write(context.row("rejected", cluster=first, message=str(error)))
+        for cluster in others:
+            own = context.of_cluster(str(cluster))
+            own.write(own.row("rejected", message=str(error)))
         record_results(context.spark, context.warehouse, context.run_id, checked)
         raise
-    return checked
 
 
 def quality_warnings(facts: Facts, checked: CheckResults) -> list[str]:

@@ -165,10 +165,11 @@ RESULTS = Struct(
         Struct(
             Field("table_name", STRING),
             Field("step_start", LONG),
+            Field("cluster", STRING),
             Field("counts", Map(LONG)),
             Field("examples", array_of(Field("name", STRING), Field("key", STRING))),
         ),
-        "what was counted of a table in a step: `quality.facts.Fact`",
+        "what was counted of a table in a step of a cluster: `quality.facts.Fact`",
     ),
     Field(
         QUARANTINE.name,

@@ -4,20 +4,22 @@
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from schemas import OUTPUTS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.incidents.team_routes import findings_with_teams
-from spark_jobs.pipeline.check import gate, quality_warnings, record_results, set_rejected_aside
+from spark_jobs.pipeline.check import gate, quality_warnings, record_results, reject, set_rejected_aside
 from spark_jobs.pipeline.gather.evaluated import evaluated_steps, unpacked
 from spark_jobs.pipeline.publish.claims import Claimed, claim
 from spark_jobs.pipeline.publish.publisher import publish
 from spark_jobs.pipeline.publish.turns import Turn, publishing
 from spark_jobs.pipeline.quality.counted import Counted, counted_in
+from spark_jobs.pipeline.quality.facts import clusters_in
 from spark_jobs.pipeline.run_context import Progress, RunContext, finished
 from spark_jobs.pipeline.run_record import RunRecord, reported_severities
 from spark_jobs.pipeline.run_spec import RunSpec
@@ -40,8 +42,8 @@ def run(
     """Audit the steps of the spec and publish them; the same run again gives the same tables.
 
     Raises `IntervalError` off the grid, `WarehouseError` or `SchemaMismatchError` for sources that cannot be read,
-    `PublishConflictError` where another run has the same steps, `QualityError` where a critical expectation fails:
-    nothing is published then, and `audit_runs` says so.
+    `PublishConflictError` where another run has the same steps, `QualityError` where a critical expectation fails: then
+    nothing is published of the clusters in which it does, and `audit_runs` says so.
     """
     context = RunContext.begin(spark, warehouse, spec, configuration, progress)
     with claim(warehouse.folder(spark), spec, context.run_id) as claimed:
@@ -76,18 +78,33 @@ def publish_evaluated(context: RunContext, evaluated: DataFrame, counted: Counte
     """Check what was counted, publish the evaluated rows, and record the run and the results of its checks. `claimed`:
     the run's `claim`.
 
-    Raises `QualityError` if a critical expectation fails, `WarehouseError`, `PublishConflictError` or `PublishError`
-    where they cannot be published.
+    Raises `QualityError` if a critical expectation fails, after the clusters in which none did are published;
+    `WarehouseError`, `PublishConflictError` or `PublishError` where they cannot be published.
     """
-    checked = gate(context, (*SOURCES, *OUTPUTS), counted.facts)
+    checked, closed = gate(context, (*SOURCES, *OUTPUTS), counted.facts)
     warnings, of_quality = counted.not_audited(context.spec.interval), quality_warnings(counted.facts, checked)
     context.progress("publishing")
+    if closed:
+        others = sorted(clusters_in(counted.facts) - closed)
+        _publish_clusters(context, evaluated, counted, others, claimed)
+        reject(context, checked, closed, others)
     recording = in_background(lambda: record_results(context.spark, context.warehouse, context.run_id, checked))
     turn_of_run = publishing(context.spark, context.warehouse, context.spec, context.run_id, claimed)
     with turn_of_run as turn, recording:
         row = _published(context, evaluated, counted, warnings + of_quality, turn)
     findings = findings_with_teams(context.configuration.routes, counted.findings)
     return RunRecord(row, findings, reported_severities(findings), warnings, of_quality, counted.observed)
+
+
+def _publish_clusters(
+    context: RunContext, evaluated: DataFrame, counted: Counted, clusters: Iterable[str], claimed: Claimed
+) -> None:
+    """Publish each of these clusters as a run of this cluster."""
+    for cluster in clusters:
+        own, of_cluster = context.of_cluster(cluster), counted.of_cluster(cluster)
+        with publishing(own.spark, own.warehouse, own.spec, own.run_id, claimed) as turn:
+            rows, warnings = evaluated.where(F.col("cluster") == cluster), of_cluster.not_audited(own.spec.interval)
+            _published(own, rows, of_cluster, warnings, turn)
 
 
 def outputs_of(evaluated: DataFrame, counted: Counted) -> dict[Table, DataFrame]:

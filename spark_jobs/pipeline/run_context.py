@@ -1,8 +1,10 @@
 """`RunContext`: what a run has while it works; and how it writes down what became of it."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from types import MappingProxyType
@@ -94,6 +96,13 @@ class RunContext:
         row = record.run
         identity = row["run_id"], row["started_at"].astimezone(UTC), row["source_versions"]
         return cls(spark, warehouse, record.spec, configuration, *identity, progress)
+
+    def of_cluster(self, cluster: str) -> RunContext:
+        """A run of one cluster, of the same versions; it has an id, and so a row of `audit_runs`, that is not this
+        one's.
+        """
+        spec = replace(self.spec, cluster=cluster)
+        return replace(self, spec=spec, run_id=uuid.uuid4().hex, is_recorded=False)
 
     @property
     def read_window(self) -> Interval:

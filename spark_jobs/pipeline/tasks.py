@@ -45,7 +45,7 @@ def audit_task(
 ) -> RunRecord:
     """Begin a run: audit, set rows aside that break a rule, check the sources, and stage the evaluated rows.
 
-    Raises `QualityError` if a table has too many of those rows: `audit_runs` then says rejected;
+    Raises `QualityError` if every cluster has too many of those rows: `audit_runs` then says rejected;
     `PublishConflictError` while another process does a task of the run.
     """
     staging = staging_of(name, spec)
@@ -65,7 +65,8 @@ def publish_task(
     """Check the staged rows, and replace the run's steps in the tables by them; run again, return the same row.
     Snapshots of the steps that came or changed since the task `audit` are audited first.
 
-    Raises `QualityError` if a critical expectation fails: nothing is published, and `audit_runs` says rejected;
+    Raises `QualityError` if a critical expectation fails: `audit_runs` says rejected of the clusters in which it does,
+    and nothing of these is published;
     `PublishConflictError` where another run is publishing the same steps, or another process does a task of the run;
     `WarehouseError` where the task `audit` has staged nothing, or had another configuration.
     """
@@ -98,7 +99,8 @@ def _audit(context: RunContext, staging: str) -> RunRecord:
     spark, warehouse = context.spark, context.warehouse
     evaluated, counted = audit(context, lambda frame: stage(spark, warehouse, f"{staging}_results", frame))
     set_rejected_aside(context, evaluated, counted.facts)
-    warnings = quality_warnings(counted.facts, gate(context, SOURCES, counted.facts))
+    checked, _ = gate(context, SOURCES, counted.facts)
+    warnings = quality_warnings(counted.facts, checked)
     record = RunRecord(context.row("staged"), quality_warnings=warnings, observed=counted.observed)
     row = spark.createDataFrame([record.run], spark_schema(AUDIT_RUNS)).withColumn("observed", F.lit(record.observed))
     stage(spark, warehouse, f"{staging}_audited", row.coalesce(1))

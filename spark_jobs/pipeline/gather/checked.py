@@ -141,9 +141,11 @@ class _Source:
         """Return what was counted."""
         rows, of_snapshot = self.folded
         places = np.flatnonzero(self._is_counted)
+        clusters = one_array(self._states["cluster"]).dictionary_encode()
         yield from CheckCounts(
             self._suite,
             self._step[places],
+            clusters.take(pa.array(self.state[places])),
             {name: flags[places] for name, flags in self.broken.items()},
             {name: flags[of_snapshot[places]] for name, flags in unknown_in(rows, self._suite.nullable).items()},
             lambda place: self._key(places[place]),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -15,7 +17,7 @@ from schemas import CLIENT_SNAPSHOTS, FINDINGS, OUTPUTS, SOURCES
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.pipeline.exchange import STEP_KEY
-from spark_jobs.pipeline.quality.facts import LEFT_OUT, ROWS, Fact, Facts, by_name
+from spark_jobs.pipeline.quality.facts import CLUSTERS, LEFT_OUT, ROWS, Fact, Facts, step_facts
 from spark_jobs.store.read.stored import values
 from spark_jobs.store.spark_types import in_utc
 
@@ -65,6 +67,13 @@ class Counted:
             warnings.append(f"not evaluated, as {CLIENT_SNAPSHOTS.name} has no rows: {', '.join(self.not_evaluated)}")
         return warnings
 
+    def of_cluster(self, cluster: str) -> Counted:
+        """The same without what is of other clusters only."""
+        facts = {table: [step for step in steps if cluster in step[CLUSTERS]] for table, steps in self.facts.items()}
+        skipped = [group for group in self.skipped if group[0] == cluster]
+        findings = [finding for finding in self.findings if finding["cluster"] == cluster]
+        return replace(self, facts=facts, skipped=skipped, findings=findings)
+
     def without_outputs(self) -> Counted:
         """Of a run that observed nothing."""
         nothing: Facts = {table: [] for table in OUTPUTS}
@@ -89,13 +98,15 @@ def counted_in(packed: DataFrame) -> Counted:
 
 def _added(facts: Iterable[Mapping[str, Any]]) -> Facts:
     """The counts of the parts of the groups added up, by table and step."""
-    counts = defaultdict[tuple[str, int], Counter[str]](Counter)
-    examples = defaultdict[tuple[str, int], list[tuple[str, str]]](list)
+    counts = defaultdict[tuple[str, int, str], Counter[str]](Counter)
+    examples = defaultdict[tuple[str, int, str], list[tuple[str, str]]](list)
     for fact in facts:
-        key = fact["table_name"], fact["step_start"]
+        key = fact["table_name"], fact["step_start"], fact["cluster"]
         counts[key].update(fact["counts"])
         examples[key] += [(example["name"], example["key"]) for example in fact["examples"]]
     added = [Fact(*key, counts[key], examples[key]) for key in sorted(counts)]
+    steps = [[*of_step] for _, of_step in groupby(added, key=attrgetter("table_name", "step_start"))]
     return {
-        suite.table: [by_name(suite, fact) for fact in added if fact.table_name == suite.table.name] for suite in SUITES
+        suite.table: [step_facts(suite, of_step) for of_step in steps if of_step[0].table_name == suite.table.name]
+        for suite in SUITES
     }

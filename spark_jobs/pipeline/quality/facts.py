@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from expectations import BY_TABLE
+from expectations.common import CLUSTER
 from expectations.rows import CheckSettings, Flags, Numbers, Rows, codes, distinct
 from expectations.suite import KEYS_ARE_UNIQUE, Expectation, Suite
 from schemas import OUTPUTS, Table
@@ -23,6 +24,8 @@ LEFT_OUT = "left out"
 SPANS = "spans"
 #: Keys of rows that break an expectation, by its name.
 EXAMPLES = "examples"
+#: What was counted of each cluster, by its name.
+CLUSTERS = "clusters"
 #: By a column's name the key of a count: of how many rows it is null.
 _nulls = "nulls {}".format
 _TOTALS = (ROWS, SERIES, SPANS, REJECTED, LEFT_OUT)
@@ -41,25 +44,28 @@ Facts = Mapping[Table, Sequence[Mapping[str, Any]]]
 
 
 class Fact(NamedTuple):
-    """Counts of one step of a table; those of a step's groups and topics are added up. `step_start`: microseconds;
-    `counts`: by what is counted, where there is any; `examples`: pairs of an expectation's name and a row's key.
+    """Counts of one step of a table in one cluster; those of its groups and topics are added up. `step_start`:
+    microseconds; `cluster`: empty for rows without the name of one; `counts`: by what is counted, where there is any;
+    `examples`: pairs of an expectation's name and a row's key.
     """
 
     table_name: str
     step_start: int
+    cluster: str
     counts: Mapping[str, int]
     examples: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class CheckCounts:
-    """Rows, or snapshots, of a table as expectations see them: entries per row. `broken`: by expectation, only those
+    """Rows, or snapshots, of a table as expectations see them: entries per row. `cluster`: their names; `broken`: by expectation, only those
     that are broken at all; `unknown`: by nullable column. `series` and `at` (microseconds) of sources; `key` of a row,
     by name.
     """
 
     suite: Suite
     step: Numbers
+    cluster: pa.DictionaryArray
     broken: Mapping[str, Flags]
     unknown: Mapping[str, Flags]
     key: Callable[[int], Mapping[str, Any]]
@@ -69,45 +75,54 @@ class CheckCounts:
     at: Numbers | None = None
 
     def facts(self) -> Iterator[Fact]:
-        """One per step."""
-        steps, of_row = distinct(self.step)
+        """One per step and cluster."""
+        parts, of_row = self._parts()
 
         def count(flags: Flags | None) -> Numbers:
             rows = of_row if flags is None else of_row[flags]
-            return np.bincount(rows, minlength=len(steps)).astype(np.int64)
+            return np.bincount(rows, minlength=len(parts)).astype(np.int64)
 
-        series, spans = self._series(of_row, len(steps))
+        series, spans = self._series(of_row, len(parts))
         counts = {ROWS: count(None), SERIES: series, SPANS: spans, REJECTED: count(self.rejected)}
         if self.left_out is not None:
             counts[LEFT_OUT] = count(self.left_out)
         counts |= {name: count(flags) for name, flags in self.broken.items()}
         counts |= {_nulls(name): count(flags) for name, flags in self.unknown.items()}
-        examples, by_name = self._examples(of_row), {name: of_steps.tolist() for name, of_steps in counts.items()}
-        for step, place in sorted(zip(steps.tolist(), range(len(steps)), strict=True)):
-            of_step = {name: of_steps[place] for name, of_steps in by_name.items() if of_steps[place]}
-            yield Fact(self.suite.table.name, step, of_step, examples.get(place, []))
+        examples, by_name = self._examples(of_row), {name: of_parts.tolist() for name, of_parts in counts.items()}
+        for (step, cluster), place in sorted(zip(parts, range(len(parts)), strict=True)):
+            of_part = {name: of_parts[place] for name, of_parts in by_name.items() if of_parts[place]}
+            yield Fact(self.suite.table.name, step, cluster, of_part, examples.get(place, []))
 
-    def _series(self, of_row: Numbers, steps: int) -> tuple[Numbers, Numbers]:
-        """By step, how many series there are, and the sum of their spans."""
+    def _parts(self) -> tuple[list[tuple[int, str]], Numbers]:
+        """The steps with their clusters, and the place of each row's among them."""
+        names = ["", *self.cluster.dictionary.to_pylist()]
+        codes = pc.fill_null(self.cluster.indices, -1).to_numpy()
+        codes = np.where(self.broken.get(CLUSTER.name, False), -1, codes).astype(np.int64)
+        steps, of_step = distinct(self.step)
+        pairs, of_row = distinct(of_step * len(names) + codes + 1)
+        return [(int(steps[pair // len(names)]), names[pair % len(names)]) for pair in pairs.tolist()], of_row
+
+    def _series(self, of_row: Numbers, parts: int) -> tuple[Numbers, Numbers]:
+        """By part, how many series there are, and the sum of their spans."""
         if self.series is None or self.at is None:
-            return np.zeros(steps, np.int64), np.zeros(steps, np.int64)
-        pairs, of_pair = distinct(self.series * steps + of_row)
+            return np.zeros(parts, np.int64), np.zeros(parts, np.int64)
+        pairs, of_pair = distinct(self.series * parts + of_row)
         first, last = np.full(len(pairs), np.iinfo(np.int64).max), np.zeros(len(pairs), np.int64)
         np.minimum.at(first, of_pair, self.at)
         np.maximum.at(last, of_pair, self.at)
-        spans = np.zeros(steps, np.int64)
-        np.add.at(spans, pairs % steps, last - first)
-        return np.bincount(pairs % steps, minlength=steps).astype(np.int64), spans
+        spans = np.zeros(parts, np.int64)
+        np.add.at(spans, pairs % parts, last - first)
+        return np.bincount(pairs % parts, minlength=parts).astype(np.int64), spans
 
     def _examples(self, of_row: Numbers) -> dict[int, list[tuple[str, str]]]:
-        """By the place of the step."""
+        """By the place of the part."""
         examples: dict[int, list[tuple[str, str]]] = {}
         for name, flags in self.broken.items():
             rows = np.flatnonzero(flags)
-            for step in np.unique(of_row[rows]).tolist():
-                first = rows[of_row[rows] == step][:_MOST_EXAMPLES].tolist()
+            for part in np.unique(of_row[rows]).tolist():
+                first = rows[of_row[rows] == part][:_MOST_EXAMPLES].tolist()
                 keys = dict.fromkeys(shown_key(self.key(row)) for row in first)
-                examples.setdefault(step, []).extend((name, key) for key in keys)
+                examples.setdefault(part, []).extend((name, key) for key in keys)
         return examples
 
 
@@ -123,7 +138,7 @@ def counts_of(rows: Rows, suite: Suite) -> CheckCounts:
     def key_of(place: int) -> Mapping[str, Any]:
         return {name: rows[name].array[place].as_py() for name in suite.table.key}
 
-    return CheckCounts(suite, step, broken, unknown, key_of, rejected)
+    return CheckCounts(suite, step, rows["cluster"].array.dictionary_encode(), broken, unknown, key_of, rejected)
 
 
 def facts_of_outputs(tables: Mapping[str, pa.Table], settings: CheckSettings) -> list[Fact]:
@@ -180,6 +195,26 @@ def shown_value(value: Any) -> Any:
     """The value, a time as ISO 8601 with milliseconds."""
     is_time = isinstance(value, datetime)
     return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z") if is_time else value
+
+
+def step_facts(suite: Suite, of_clusters: Sequence[Fact]) -> dict[str, Any]:
+    """`by_name` of a step's clusters together and, as `clusters`, of each. A row without the name of a cluster counts
+    in every one: it may be of any.
+    """
+    nameless = [fact for fact in of_clusters if not fact.cluster]
+    named = [fact for fact in of_clusters if fact.cluster]
+    parts = {fact.cluster: by_name(suite, _together([fact, *nameless])) for fact in named}
+    return by_name(suite, _together(of_clusters)) | {CLUSTERS: parts}
+
+
+def clusters_in(facts: Facts) -> frozenset[str]:
+    """The names of all clusters of which something was counted."""
+    return frozenset(cluster for steps in facts.values() for step in steps for cluster in step[CLUSTERS])
+
+
+def _together(facts: Sequence[Fact]) -> Fact:
+    counts = sum((Counter(fact.counts) for fact in facts), Counter[str]())
+    return facts[0]._replace(counts=counts, examples=[example for fact in facts for example in fact.examples])
 
 
 def by_name(suite: Suite, fact: Fact) -> dict[str, Any]:

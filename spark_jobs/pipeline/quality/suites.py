@@ -8,7 +8,7 @@ from great_expectations.expectations.metadata_types import FailureSeverity
 
 from expectations import BY_TABLE
 from expectations.suite import KEYS_ARE_UNIQUE, Suite
-from schemas import EVERY_CADENCE, SOURCES, Table
+from schemas import EVERY_CADENCE, OPTIONAL_SOURCES, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.pipeline.quality.drift import NULLS_ARE_USUAL, ROWS_ARE_USUAL, Subject, Usual
@@ -72,8 +72,8 @@ def of_source(table: Table, interval: Interval, configuration: Configuration) ->
     read = Interval(grid.floor(interval.start - configuration.look_back), interval.end)
     yield ExpectFewRowsToBeQuarantined(
         name="few_rows_are_quarantined",
-        says=f"No more than {quality.max_quarantined_percent:g} % of a step's rows break a rule.",
-        severity=_CRITICAL,
+        says=f"No more than {quality.max_quarantined_percent:g} % of a cluster's rows in a step break a rule.",
+        severity=_WARNING if table in OPTIONAL_SOURCES else _CRITICAL,
         bounds={step.start.isoformat(): [None, quality.max_quarantined_percent] for step in grid.steps(read)},
     )
     if table in EVERY_CADENCE:

@@ -31,7 +31,7 @@ from jinja2 import ChoiceLoader, FileSystemLoader
 
 from spark_jobs.errors import QualitySiteError
 from spark_jobs.pipeline.quality.checks import CheckResults, Result
-from spark_jobs.pipeline.quality.facts import EXAMPLES, ROWS, STEP, Facts
+from spark_jobs.pipeline.quality.facts import CLUSTERS, EXAMPLES, ROWS, STEP, Facts
 from spark_jobs.pipeline.quality.step_expectations import as_batch
 
 #: Data Docs show so many runs; what was before is in quality_results.
@@ -142,6 +142,7 @@ def _results(table: str, validated: ExpectationValidationResult) -> Iterator[Res
             unexpected_count=unexpected,
             unexpected_percent=None if unexpected is None else 100 * unexpected / step[ROWS],
             examples=step[EXAMPLES],
+            clusters=step[CLUSTERS],
         )
 
 

@@ -126,7 +126,7 @@ def test_lost_rows_close_the_gate_and_brokers_that_are_not_the_hosts_do_not(
     key = '{"cluster":"c","consumer_group":"g","topic":"t","captured_at":"2026-03-01T10:00:00.000Z"}'
     assert why == (
         "the data-quality gate is closed, nothing was published:\n"
-        "offset_snapshots: few_rows_are_quarantined failed in the step 2026-03-01T10:00Z: 2\n"
+        "offset_snapshots: few_rows_are_quarantined failed in the step 2026-03-01T10:00Z, cluster c: 2\n"
         f"  offset_snapshots: offsets_are_possible failed in the step 2026-03-01T10:00Z: 1 rows, for example {key}"
     )
     # What each of the rows breaks is there with its key, and it is in quarantine all the same.

@@ -13,7 +13,7 @@ from expectations import BY_TABLE
 from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.pipeline.quality.checks import Result
-from spark_jobs.pipeline.quality.facts import Facts, by_name, counts_of
+from spark_jobs.pipeline.quality.facts import Facts, counts_of, step_facts
 from spark_jobs.pipeline.quality.step_expectations import ExpectFewRowsToBeQuarantined
 from spark_jobs.pipeline.quality.suites import suite
 from spark_jobs.pipeline.quality.validation import validate, write_pages
@@ -48,7 +48,7 @@ def counted(snapshots: Sequence[Mapping[str, Any]]) -> Facts:
     found = arrow_rows(SUITE.table, [dict(row) for row in snapshots], SETTINGS)
     in_steps = found.adding(step_start=pa.array(step).cast(pa.timestamp("us", "UTC")))
     whole = SUITE.prepare(in_steps, {ROUTE_SNAPSHOTS: arrow_rows(ROUTE_SNAPSHOTS, [], SETTINGS)})
-    return {SUITE.table: [by_name(SUITE, fact) for fact in counts_of(whole, SUITE).facts()]}
+    return {SUITE.table: [step_facts(SUITE, [fact]) for fact in counts_of(whole, SUITE).facts()]}
 
 
 def few_quarantined(percent: float) -> ExpectFewRowsToBeQuarantined:
