@@ -92,7 +92,9 @@ def audits(
 
 
 def hourly_dag(fleet: Fleet, cron: str = HOURLY) -> DAG:
-    """Audit each data interval, publish it, send notifications. Each task may be retried or cleared at any time."""
+    """Audit each data interval, publish it, send notifications, also of a closed gate. Each task may be retried or
+    cleared at any time.
+    """
     own = {"warehouse": fleet.warehouse, "config": fleet.config}
     names = {"cluster": "{{ params.cluster or '' }}", "group": "{{ params.group or '' }}"}
     # The same in all tasks of a run, and in no other run.
@@ -109,15 +111,13 @@ def hourly_dag(fleet: Fleet, cron: str = HOURLY) -> DAG:
         )
         audit = fleet.task("audit", "task audit", *arguments, inlets=fleet.assets(SOURCES))
         publish = fleet.task("publish", "task publish", *arguments, outlets=fleet.assets(TABLES))
-        notify = NotifyOperator(
-            task_id="notify",
-            interval=INTERVAL,
-            fail_on="{{ params.fail_on }}",
-            max_active_tis_per_dag=1,
-            **names,
-            **own,
+        of_all = {"interval": INTERVAL, "max_active_tis_per_dag": 1, **names, **own}
+        notify = NotifyOperator(task_id="notify", fail_on="{{ params.fail_on }}", **of_all)
+        # Another task, as the run must stay failed: it has the state of its last tasks.
+        notify_of_failure = NotifyOperator(
+            task_id="notify_of_failure", fail_on="NEVER", trigger_rule="one_failed", **of_all
         )
-        wait_for_sources >> audit >> publish >> notify
+        wait_for_sources >> audit >> publish >> [notify, notify_of_failure]
     return dag
 
 

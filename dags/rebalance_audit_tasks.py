@@ -224,8 +224,8 @@ class SourcesSensor(BaseOperator):
 
 
 class NotifyOperator(BaseOperator):
-    """Sends notifications of the incidents that opened, got worse or were resolved, each once; then it fails if one
-    that was seen in the interval is at least `fail_on`. No Spark.
+    """Sends notifications of the incidents that opened, got worse or were resolved, and of steps of which nothing was
+    published, each once; then it fails if an incident that was seen in the interval is at least `fail_on`. No Spark.
 
     Variable `rebalance_audit_notifier`, JSON: `class`, an Airflow notifier; `kwargs`, its arguments, where
     templates see `cluster`, `title`, `text` and `notices`; `severity`, the least that is reported (WARN); `target`,

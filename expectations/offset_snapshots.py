@@ -16,7 +16,6 @@ from expectations.common import (
 from expectations.suite import Expectation, Suite
 from schemas import OFFSET_SNAPSHOTS
 
-
 SUITE = Suite(
     OFFSET_SNAPSHOTS,
     expectations=(

@@ -11,10 +11,14 @@ NOTICES = Table(
     schema=Struct(
         required("target", STRING, "file of the route, or the name of --target"),
         CLUSTER,
-        required("incident_id", STRING, "incident"),
-        required("event", STRING, "opened, worse, resolved, or withdrawn (a later audit no longer finds it)"),
+        required("incident_id", STRING, "incident; of event rejected: an id of the cluster and step"),
+        required(
+            "event",
+            STRING,
+            "opened, worse, resolved, withdrawn (not found by a later audit), or rejected (a step)",
+        ),
         required("severity", STRING, "worst severity of its findings then"),
-        required("rule", STRING, "rule of its first root cause"),
+        required("rule", STRING, "rule of its first root cause; of event rejected: QUALITY_GATE"),
         required("headline", STRING, "one sentence"),
         required("consumer_groups", Array(STRING), "its consumer groups then"),
         required("opened_at", TIMESTAMP, "UTC"),

@@ -1,26 +1,30 @@
-"""Notifications of incidents that opened, got worse or were resolved, each once, as plain text per cluster."""
+"""Notifications of incidents that opened, got worse or were resolved, and of steps of which nothing was published; each
+once, as plain text per cluster.
+"""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from schemas import NOTICES
-from spark_jobs.domain.incidents.notices import Notice, NoticeScope, notices
+from spark_jobs.domain.incidents.notices import REJECTED, Notice, NoticeScope, notices
 from spark_jobs.domain.incidents.team_routes import TeamRoute, targets_of
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.window import from_micros, to_micros
-from spark_jobs.errors import NotDeliveredError
+from spark_jobs.errors import NotDeliveredError, NothingPublishedError
+from spark_jobs.operate.rejected_steps import rejected_steps
 from spark_jobs.pipeline.publish.claims import claim_notices
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
-from spark_jobs.show.text.notice_text import notices_text, notices_title
+from spark_jobs.show.text.notice_text import notices_text, notices_title, rejected_text, rejected_title
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import PublishedTables, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
-#: An incident last seen longer ago, before the end of the newest audited step, is not reported for the first time.
+#: An incident last seen longer ago, before the end of its cluster's newest audited step, is not reported for the first
+#: time; nor is an older step of which nothing was published.
 RECENT = timedelta(days=1)
 #: An incident that was reported is followed for this long after it was last seen.
 FOLLOWED = timedelta(days=7)
@@ -43,7 +47,9 @@ class NoticeRequest:
 
 @dataclass(frozen=True)
 class Message:
-    """Notifications of one cluster for one target, newest incident first. `audited_until`: end of its newest step."""
+    """Notifications of one cluster for one target, newest incident first, or of one rejected step. `audited_until`:
+    end of its newest step.
+    """
 
     target: str
     cluster: str
@@ -107,30 +113,71 @@ def messages(
 ) -> list[Message]:
     """Return what `send_notices` would send."""
     progress("reading the findings")
-    tables = published_tables(stored)
-    until = _audited_until(tables)
-    if not until:
-        return []
-    end = max(until.values())
-    incidents = published_incidents(tables, IncidentQuery(Interval(end - FOLLOWED, end)))
-    scope = NoticeScope(
-        since=to_micros(end - FOLLOWED),
-        recent=to_micros(end - RECENT),
-        until={cluster: to_micros(moment) for cluster, moment in until.items()},
-        least=request.least,
-    )
-    sent_before = _sent(stored, request.targets)
+    sent = _sent(stored, request.targets)
+    new = _of_rejected_steps(stored, request.target, sent[request.target])
+    try:
+        tables = published_tables(stored)
+    except NothingPublishedError:
+        if new:
+            return new
+        raise
+    for end, clusters in _followed_until(tables, sent).items():
+        new += _of_incidents(tables, request, sent, end, clusters)
+    return new
+
+
+def _of_rejected_steps(stored: StoredTables, target: str, sent: Iterable[Notice]) -> list[Message]:
+    """One per cluster and rejected step, of those that were not sent."""
+    known = {notice.incident_id for notice in sent}
+    return [
+        Message(
+            target,
+            step.cluster,
+            rejected_title(step.cluster, step.interval),
+            rejected_text(stored.location.location, step.message),
+            (step.notice,),
+            step.interval.start,
+        )
+        for step in rejected_steps(stored, RECENT)
+        if step.notice.incident_id not in known
+    ]
+
+
+def _of_incidents(
+    tables: PublishedTables,
+    request: NoticeRequest,
+    sent: Mapping[str, Sequence[Notice]],
+    end: datetime,
+    clusters: Collection[str],
+) -> Iterator[Message]:
+    """One per target and cluster, of these clusters, whose newest audited step has this end."""
+    found = published_incidents(tables, IncidentQuery(Interval(end - FOLLOWED, end)))
+    incidents = [incident for incident in found if incident.cluster in clusters]
+    since, recent, until = map(to_micros, (end - FOLLOWED, end - RECENT, end))
     by_cluster = attrgetter("cluster")
-    new = []
     for target in request.targets:
         routed = (incident for incident in incidents if target in targets_of(request.routes, incident, request.target))
         ids = frozenset(incident.incident_id for incident in routed)
-        of_target = sorted(notices(incidents, sent_before[target], scope._replace(only=ids)), key=by_cluster)
+        before = [notice for notice in sent[target] if notice.cluster in clusters and notice.event != REJECTED]
+        scope = NoticeScope(since, recent, until, request.least, ids)
+        of_target = sorted(notices(incidents, before, scope), key=by_cluster)
         for cluster, of_cluster in groupby(of_target, key=by_cluster):
             unsent = tuple(of_cluster)
-            title, text = notices_title(cluster, unsent), notices_text(stored.location.location, unsent)
-            new.append(Message(target, cluster, title, text, unsent, until.get(cluster, end)))
-    return new
+            title, text = notices_title(cluster, unsent), notices_text(tables.stored.location.location, unsent)
+            yield Message(target, cluster, title, text, unsent, end)
+
+
+def _followed_until(tables: PublishedTables, sent: Mapping[str, Iterable[Notice]]) -> dict[datetime, Collection[str]]:
+    """The clusters by the end of their newest audited step, the earliest first; those that were audited no more while
+    others were, for as long as incidents are followed, are left out. Clusters whose rows are gone have the newest end.
+    """
+    until = _audited_until(tables)
+    if not until:
+        return {}
+    newest = max(until.values())
+    ends = {notice.cluster: newest for of_target in sent.values() for notice in of_target} | until
+    followed = sorted((end, cluster) for cluster, end in ends.items() if end > newest - FOLLOWED)
+    return {end: {cluster for _, cluster in pairs} for end, pairs in groupby(followed, key=itemgetter(0))}
 
 
 def _audited_until(tables: PublishedTables) -> dict[str, datetime]:

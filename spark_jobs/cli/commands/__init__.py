@@ -112,7 +112,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "notify": Command(
-        "Send one notification per incident that opened, got worse or was resolved since the last one.",
+        "Send one notification per incident that opened, got worse or was resolved since the last one, or closed gate.",
         required="--warehouse",
         optional="--config --to --target=default --at-least=WARN --dry-run",
         examples=(

@@ -1,7 +1,7 @@
 """The notifications of incidents that are to be sent: that they opened, got worse, or are over; each once."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from spark_jobs.domain.incidents.thread import QUIET
@@ -9,12 +9,14 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.severities import SEVERITIES
 
 OPENED, WORSE, RESOLVED, WITHDRAWN = "opened", "worse", "resolved", "withdrawn"
+#: Of a notification that is about no incident: nothing was published of a step.
+REJECTED = "rejected"
 
 
 class Notice(NamedTuple):
     """One notification about an incident as it was then, sent or to be sent; microseconds. `event`: `opened`, `worse`,
-    `resolved`, or `withdrawn` (gone from a later audit). `root_finding_ids`: the first and the last finding of each
-    root, which identify it if its id changed.
+    `resolved`, or `withdrawn` (gone from a later audit); or `rejected`, about a step. `root_finding_ids`: the first and
+    the last finding of each root, which identify it if its id changed.
     """
 
     incident_id: str
@@ -39,12 +41,12 @@ class Notice(NamedTuple):
 class NoticeScope(NamedTuple):
     """Which incidents are worth a notification; microseconds. Every incident seen after `since` is given. A first
     notification needs: last seen after `recent`, severity `least` or worse, and an id in `only` (None: any). `until`:
-    the end of each cluster's newest audited step.
+    the end of the newest audited step of their clusters.
     """
 
     since: int
     recent: int
-    until: Mapping[str, int]
+    until: int
     least: str
     only: frozenset[str] | None = None
 
@@ -92,7 +94,7 @@ class _Memory:
 
 def _news(incident: Incident, earlier: Sequence[Notice], scope: NoticeScope) -> str | None:
     """The `event` of the next notification, or None. It is over when it can no longer come back within `QUIET`."""
-    is_over = incident.resolved_at is not None and incident.resolved_at + QUIET <= scope.until.get(incident.cluster, 0)
+    is_over = incident.resolved_at is not None and incident.resolved_at + QUIET <= scope.until
     may_open = _rank(incident.severity) >= _rank(scope.least) and (
         scope.only is None or incident.incident_id in scope.only
     )

@@ -58,9 +58,9 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckCounts:
-    """Rows, or snapshots, of a table as expectations see them: entries per row. `cluster`: their names; `broken`: by expectation, only those
-    that are broken at all; `unknown`: by nullable column. `series` and `at` (microseconds) of sources; `key` of a row,
-    by name.
+    """Rows, or snapshots, of a table as expectations see them: entries per row. `cluster`: their names; `broken`: by
+    expectation, only those that are broken at all; `unknown`: by nullable column. `series` and `at` (microseconds) of
+    sources; `key` of a row, by name.
     """
 
     suite: Suite

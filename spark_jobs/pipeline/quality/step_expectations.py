@@ -24,7 +24,7 @@ def as_batch(steps: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 class OfSteps(BatchExpectation):
-    """Evaluated step by step. `name` and `says` are the words of it. `is_of_clusters`: each cluster keeps it, or not."""
+    """Evaluated step by step. `name` and `says` are the words of it. `is_of_clusters`: it is about each cluster."""
 
     domain_keys: ClassVar = ("batch_id",)
     is_of_clusters: ClassVar = False

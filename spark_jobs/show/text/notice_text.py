@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 from spark_jobs.domain.incidents.notices import OPENED, RESOLVED, WITHDRAWN, WORSE, Notice
-from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import count, printable
 from spark_jobs.show.text.incident_text import deletion_text
 
-#: Incidents in one message, at most; the others are counted.
+#: Incidents, or lines, in one message, at most; other incidents are counted.
 _NAMED = 50
 #: In the order in which the title counts them.
 _NEWS = {OPENED: "opened", WORSE: "got worse", RESOLVED: "resolved", WITHDRAWN: "withdrawn"}
@@ -22,6 +22,17 @@ def notices_title(cluster: str, notices: Sequence[Notice]) -> str:
     (number, words), *further_counts = ((counts[news], words) for news, words in _NEWS.items() if counts[news])
     parts = [f"{count(number, 'incident')} {words}", *(f"{number} {words}" for number, words in further_counts)]
     return printable(f"rebalance-audit {cluster}: {', '.join(parts)}")
+
+
+def rejected_title(cluster: str, interval: Interval) -> str:
+    """Such as `rebalance-audit eu: nothing was published of 2026-11-21T02:00Z/2026-11-21T03:00Z`."""
+    return printable(f"rebalance-audit {cluster}: nothing was published of {interval}")
+
+
+def rejected_text(warehouse: str, message: str) -> str:
+    """The message of the run that was rejected, and below it how to list the runs."""
+    lines = [*message.splitlines()[:_NAMED], f"In full: rebalance-audit runs --warehouse {shlex.quote(warehouse)}"]
+    return "\n".join(map(printable, lines))
 
 
 def notices_text(warehouse: str, notices: Sequence[Notice]) -> str:

@@ -66,6 +66,7 @@ def described(dag: Any) -> dict[str, Any]:
                 "type": task.task_type,
                 "then": sorted(task.downstream_task_ids),
                 "retries": task.retries,
+                "when": str(getattr(task.trigger_rule, "value", task.trigger_rule)),
                 "timeout": task.execution_timeout.total_seconds(),
                 "inlets": [asset.name for asset in task.inlets],
                 "outlets": [asset.name for asset in task.outlets],

@@ -123,16 +123,18 @@ def test_two_runs_at_once_and_two_kills_leave_the_tables_of_one_run(
     spark: SparkSession, audited: Warehouse, backfilled: RunningAirflow, expected: dict[str, str]
 ) -> None:
     once, again = ("success", 1), ("success", 2)
-    assert backfilled.tasks(FIRST) == {"wait_for_sources": once, "audit": again, "publish": once, "notify": once}
-    assert backfilled.tasks(SECOND) == {"wait_for_sources": once, "audit": once, "publish": again, "notify": once}
+    others = {"wait_for_sources": once, "notify": once, "notify_of_failure": ("skipped", 0)}
+    assert backfilled.tasks(FIRST) == {"audit": again, "publish": once, **others}
+    assert backfilled.tasks(SECOND) == {"audit": once, "publish": again, **others}
     assert hashes(spark, audited) == expected
 
 
 def test_a_closed_gate_fails_its_task_once_and_says_why(
     spark: SparkSession, audited: Warehouse, backfilled: RunningAirflow
 ) -> None:
-    nothing = ("upstream_failed", 0)
-    expected = {"wait_for_sources": ("success", 1), "audit": ("failed", 1), "publish": nothing, "notify": nothing}
+    once, nothing = ("success", 1), ("upstream_failed", 0)
+    before = {"wait_for_sources": once, "audit": ("failed", 1), "publish": nothing}
+    expected = {**before, "notify": nothing, "notify_of_failure": once}
     assert backfilled.tasks(THIRD) == expected
     says = "membership_snapshots: few_rows_are_quarantined failed in the step 2026-03-01T12:00Z"
     assert says in backfilled.log(THIRD, "audit")
@@ -151,13 +153,17 @@ def test_a_cleared_run_changes_no_row_and_sends_nothing_again(
     spark: SparkSession, audited: Warehouse, backfilled: RunningAirflow, expected: dict[str, str], told: Path
 ) -> None:
     # The twins are the root of the others.
-    assert told.read_text() == "rebalance-audit c: 1 incident opened; DUPLICATE_CLIENT_ID\n"
+    messages = {
+        "rebalance-audit c: 1 incident opened; DUPLICATE_CLIENT_ID",
+        "rebalance-audit c: nothing was published of 2026-03-01T12:00Z/2026-03-01T13:00Z; QUALITY_GATE",
+    }
+    assert {*told.read_text().splitlines()} == messages
     backfilled.clear(FIRST, "audit")
     until(lambda: backfilled.run_state(FIRST) == "running")
     until(lambda: backfilled.run_state(FIRST) != "running")
-    assert set(backfilled.states(FIRST)) == {"success"}
+    assert set(backfilled.states(FIRST)) == {"success", "skipped"}
     assert hashes(spark, audited) == expected
-    assert told.read_text().count("\n") == 1
+    assert told.read_text().count("\n") == 2
 
 
 @pytest.fixture(scope="module")

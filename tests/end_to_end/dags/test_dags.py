@@ -26,9 +26,11 @@ def described(airflow: Airflow) -> dict[str, Any]:
     return document
 
 
-def task(then: str | None = None, *, kind: str = "AuditOperator", timeout: float = 2 * HOUR) -> dict[str, Any]:
+def task(
+    *then: str, kind: str = "AuditOperator", timeout: float = 2 * HOUR, when: str = "all_success"
+) -> dict[str, Any]:
     lineage: dict[str, Any] = {"inlets": [], "outlets": []}
-    return {"type": kind, "then": [then] if then else [], "retries": 2, "timeout": timeout} | lineage
+    return {"type": kind, "then": [*then], "retries": 2, "timeout": timeout, "when": when} | lineage
 
 
 def dag(cron: str, at_once: int, tasks: dict[str, Any]) -> dict[str, Any]:
@@ -46,8 +48,9 @@ def test_dags_are_these_and_no_others(described: dict[str, Any]) -> None:
             {
                 "wait_for_sources": task("audit", kind="SourcesSensor", timeout=HOUR),
                 "audit": task("publish") | {"inlets": SOURCES},
-                "publish": task("notify") | {"outlets": TABLES},
+                "publish": task("notify", "notify_of_failure") | {"outlets": TABLES},
                 "notify": task(kind="NotifyOperator"),
+                "notify_of_failure": task(kind="NotifyOperator", when="one_failed"),
             },
         ),
         "rebalance_audit_late": dag(

@@ -20,8 +20,9 @@ from typing import Any
 
 import pytest
 
-from schemas import NOTICES
+from schemas import AUDIT_RUNS, NOTICES
 from spark_jobs.cli.main import main
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.operate.deliver import VARIABLE
 from spark_jobs.pipeline.publish.claims import claim_notices
 from spark_jobs.store.location import Location
@@ -29,6 +30,7 @@ from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.stored import rows
 from tests.support.commands import Typed
 from tests.support.published import publish_hours
+from tests.support.stored import audit_run, write
 from tests.support.times import at
 
 SECRET = "s3cr3t"
@@ -191,6 +193,61 @@ def test_what_is_not_delivered_is_not_written_down(
     service.status = 200
     assert [notify(published), notify(published)] == [0, 0]
     assert service.titles() == [OPENED] * 2
+
+
+def test_a_cluster_that_is_audited_a_day_behind_another_is_followed(service: Service, published: Path) -> None:
+    """The end of `c` is 38 hours after that of `d`, whose only incident was seen until then; `e` stopped before."""
+    publish_hours(published, [1], offline=[1], cluster="d")
+    publish_hours(published, [-200], offline=[-200], cluster="e")
+    publish_hours(published, [39])
+    assert [notify(published), notify(published)] == [0, 0]
+    assert service.titles() == [OF_D]
+    assert [row["audited_until"] for row in remembered(published)] == [at(7200)]
+
+
+def reject(warehouse: Path, hour: int, cluster: str | None, **of_run: Any) -> None:
+    """A run over the hour after 10:00 whose gate closed."""
+    step = Interval(at(3600 * hour), at(3600 * (hour + 1)))
+    ids = dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), f"x{hour}")
+    values = {"outcome": "rejected", "message": "the gate is closed:\n  why", "finished_at": at(100 + hour)}
+    write(warehouse, AUDIT_RUNS, [audit_run(step, {}, cluster=cluster, **values | ids | of_run)])
+
+
+def test_a_step_of_which_nothing_was_published_is_sent_once_per_cluster(service: Service, published: Path) -> None:
+    for cluster in ("c", "d"):
+        reject(published, 2, cluster)
+    reject(published, 2, "c")  # tried again
+    reject(published, -30, "c")  # more than a day before the newest step
+    reject(published, 2, None)  # as version 2.0.0 wrote it
+    assert [notify(published), notify(published)] == [0, 0]
+    nothing = [
+        f"rebalance-audit {cluster}: nothing was published of 2026-03-01T12:00Z/2026-03-01T13:00Z" for cluster in "cd"
+    ]
+    assert service.titles() == [*nothing, OPENED]
+    assert service.got[0]["message"] == (
+        f"the gate is closed:\n  why\nIn full: rebalance-audit runs --warehouse {published}"
+    )
+    assert [(row["cluster"], row["event"], row["severity"]) for row in remembered(published)] == [
+        ("c", "rejected", "ERROR"),
+        ("d", "rejected", "ERROR"),
+        ("c", "opened", "ERROR"),
+    ]
+    # It stays sent, and is no incident that a later audit no longer finds.
+    publish_hours(published, [3])
+    assert notify(published) == 0
+    assert service.titles() == [*nothing, OPENED, "rebalance-audit c: 1 incident resolved"]
+
+
+def test_a_step_that_was_published_after_all_is_not_sent(service: Service, published: Path) -> None:
+    reject(published, 1, "c", finished_at=at(-1))
+    assert notify(published) == 0
+    assert service.titles() == [OPENED]
+
+
+def test_the_first_step_of_a_warehouse_can_be_rejected(service: Service, tmp_path: Path) -> None:
+    reject(tmp_path, 0, "c")
+    assert notify(tmp_path) == 0
+    assert service.titles() == ["rebalance-audit c: nothing was published of 2026-03-01T10:00Z/2026-03-01T11:00Z"]
 
 
 def test_clusters_before_the_one_that_is_not_delivered_are_not_sent_again(service: Service, published: Path) -> None:

@@ -26,7 +26,7 @@ class Pager:
     ) -> list[str]:
         """New notifications of what was found until this hour, of all hours or those that were audited."""
         end = START + (until * HOUR - TEN) * SECOND
-        scope = NoticeScope(end - 7 * DAY, end - DAY, {"c": end}, self.minimum)
+        scope = NoticeScope(end - 7 * DAY, end - DAY, end, self.minimum)
         known = folded(found, hours=range(until) if audited is None else audited)
         new = notices([one for one in known if one.last_seen_at > scope.since], self.memory, scope)
         self.memory += sorted(new, key=lambda one: not one.is_over)
