@@ -7,21 +7,26 @@ from expectations.rows import Rows, Values, codes, least, rows_before, taken
 from expectations.suite import Expectation, Severity, Suite, Tables
 from schemas import ALLOCATIONS, QUEUE_PROGRESS, REBALANCE_INTERVALS
 from schemas.common import OF_QUEUE, OF_TOPIC
-from spark_jobs.domain.model.statuses import WITHOUT_OFFSETS, LagQuality, Status, Verdict
+from spark_jobs.domain.model.statuses import WITHOUT_OFFSETS, LagQuality, Reason, Status, Verdict
 
 _QUEUE = (*OF_TOPIC.names, *OF_QUEUE.names)
+_INTERVAL = (*OF_TOPIC.names, "interval_start")
 _MESSAGES = ("produced", "consumed", "rewinds", "rewound", "lag_first", "lag_last", "lag_max", "age_ms")
 
 
 def with_allocation_and_lag_before(progress: Rows, tables: Tables) -> Rows:
-    """Add `is_allocated`: an allocation with this start has the queue, or an interval of unknown owners;
-    `lag_before`, `offset_before`: the queue's lag and consumer offset at the end of its interval before.
+    """Add `is_allocated`: an allocation with this start has the queue, or an interval of unknown owners, or no queue of
+    the interval may be read; `lag_before`, `offset_before`: the queue's lag and consumer offset at the end of its
+    interval before.
     """
     own, allocated, unowned = codes(QUEUE_PROGRESS.key, progress, tables[ALLOCATIONS], _queues_without_owners(tables))
+    intervals = tables[REBALANCE_INTERVALS]
+    unreadable = intervals.where(intervals["reason"] == Reason.NO_READABLE_QUEUE)
+    own_interval, of_unreadable = codes(_INTERVAL, progress, unreadable)
     (queue,) = codes(_QUEUE, progress)
     before = rows_before(queue, progress["interval_start"].numbers())
     return progress.adding(
-        is_allocated=np.isin(own, np.concatenate([allocated, unowned])),
+        is_allocated=np.isin(own, np.concatenate([allocated, unowned])) | np.isin(own_interval, of_unreadable),
         lag_before=taken(progress["lag_last"], before),
         offset_before=taken(progress["consumer_offset"], before),
     )
@@ -34,9 +39,7 @@ def _queues_without_owners(tables: Tables) -> Rows:
         WITHOUT_OFFSETS
     )
     queues, of_row = intervals.elements("queues")
-    unowned = queues.adding(
-        **{name: intervals[name].array.take(of_row) for name in (*OF_TOPIC.names, "interval_start")}
-    )
+    unowned = queues.adding(**{name: intervals[name].array.take(of_row) for name in _INTERVAL})
     return unowned.where(taken(known, of_row))
 
 
@@ -64,7 +67,7 @@ SUITE = Suite(
     expectations=(
         Expectation(
             "queue_is_allocated",
-            "Every row has its allocation, or its interval has unknown owners.",
+            "Every row has its allocation, or its interval has unknown owners, or no readable queue.",
             lambda rows: rows["is_allocated"],
         ),
         Expectation(

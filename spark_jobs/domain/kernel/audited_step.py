@@ -50,12 +50,6 @@ class Moves:
     before_seen_at: int | None = None
 
 
-def queues_without_owners(reason: Reason | None, readable: tuple[Place, ...] | None) -> tuple[Place, ...]:
-    """The queues that have offsets of the group in an interval that is not replayed for this reason."""
-    is_measured = reason is not None and reason.status is not Status.UNOBSERVED and reason not in WITHOUT_OFFSETS
-    return readable or () if is_measured else ()
-
-
 class Switch(NamedTuple):
     """A broker's address was `old` until `before`, and `new` from `at` on (microseconds); None: not in the route."""
 
@@ -81,6 +75,7 @@ class RebalanceInterval:
     `members` (None: unobserved) and `queues` (readable, None: no route was seen) as every client sorts them. Of the
     members, addresses and versions are those at its start, and, where it is not replayed, all but the ids; `seen_at`:
     the last snapshot inside that showed them. `strategy_alternatives`: others that explain what was observed, too.
+    `unreadable`: the queues that can hold messages, if none may be read.
     `settled_at`: the route has changed, and until then clients may have the queues of before; `by_strategy`: the
     allocation that they follow to, where they report other queues meanwhile.
     `allocation` only where REPLAYED; `moves` None: it began with the window or before, or its members are unknown.
@@ -102,6 +97,7 @@ class RebalanceInterval:
     strategy_alternatives: tuple[str, ...] = ()
     settled_at: int | None = None
     by_strategy: Allocation | None = None
+    unreadable: tuple[Place, ...] = ()
 
     @property
     def shares(self) -> Allocation | None:
@@ -120,10 +116,13 @@ class RebalanceInterval:
 
     @property
     def measured(self) -> Sequence[Place]:
-        """The queues that have progress: those of its allocation, or, where owners are not known, the readable ones."""
+        """The queues that have progress: those of its allocation, or, where owners are not known, the readable ones; if
+        none may be read, the others.
+        """
         if self.allocation is not None:
             return self.allocation.queues
-        return queues_without_owners(self.reason, self.queues)
+        is_measured = self.status is not Status.UNOBSERVED and self.reason not in WITHOUT_OFFSETS
+        return self.queues or self.unreadable if is_measured else ()
 
     @property
     def is_shared_out(self) -> bool:
@@ -178,7 +177,9 @@ class IntervalProgress:
     def is_owned(self) -> NDArray[np.bool_]:
         """Per queue, whether it has an owner, known or not."""
         allocation = self.interval.allocation
-        return np.ones(len(self.queues), bool) if allocation is None else allocation.is_owned
+        if allocation is None:
+            return np.full(len(self.queues), not self.interval.unreadable)
+        return allocation.is_owned
 
     @property
     def is_handed_over(self) -> NDArray[np.bool_]:
@@ -189,6 +190,8 @@ class IntervalProgress:
 
     def owner_ids(self, place: int) -> Sequence[str | None]:
         """The different client ids that own the queue at this place; None stands for an owner that is unknown."""
+        if self.interval.unreadable:
+            return ()
         allocation = self.interval.allocation
         return (None,) if allocation is None else allocation.owner_ids[place]
 

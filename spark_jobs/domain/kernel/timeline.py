@@ -33,6 +33,7 @@ class _Replay(NamedTuple):
     members: tuple[Member, ...] | None
     queues: tuple[Place, ...] | None
     allocation: Allocation | None
+    unreadable: tuple[Place, ...] = ()
 
 
 _DELETED, _TOPIC_DELETED = (_Replay(reason, None, (), None, None, None) for reason in IS_DELETED)
@@ -171,7 +172,8 @@ class StepTimeline:
         reason = _not_seen(route, members) or _BY_TYPE.get(topic_type(route or ()) or "") or without_owners
         reason = reason or _not_subscribed(known, members) or self._not_replayable(members, queues)
         if reason or members is None or queues is None:
-            return _Replay(reason, None, (), members, readable, None)
+            hidden = queues.unreadable if queues and reason is Reason.NO_READABLE_QUEUE else ()
+            return _Replay(reason, None, (), members, readable, None, tuple(place[:2] for place in hidden))
         allocation = self._replays.allocation(Inputs(topic, members, queues.readable, queues.unreadable))
         source = group_source(resolved, self._observation.configured)
         alternatives = tuple(sorted({name for each in resolved for name in each.alternatives}))
@@ -243,7 +245,8 @@ def _continues(before: RebalanceInterval, after: RebalanceInterval) -> bool:
         return False
     if before.allocation is not None or before.members is None:
         return True
-    return before.queues == after.queues and _ids(before.members) == _ids(after.members)
+    same_queues = before.queues == after.queues and before.unreadable == after.unreadable
+    return same_queues and _ids(before.members) == _ids(after.members)
 
 
 def _ids(members: Sequence[Member] | None) -> list[str]:

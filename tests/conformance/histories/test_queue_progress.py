@@ -30,6 +30,7 @@ QUEUES: dict[str, Callable[[int], tuple[int, int]]] = {
     "filled": lambda second: (0, 0) if second < 300 else (second - 290, 0),
     "begun": lambda second: (0, 0) if second < 300 else (second - 290, second - 295),
     "created again": lambda second: caught_up(second) if second < 300 else (second - 295, second - 295),
+    "write only": lambda second: (1000 + second, 1180 if 200 <= second < 400 else 1000 + second),
     "stored twice": lambda _: (1033, 1000),
     "not sampled": lambda _: (1033, 1000),
 }
@@ -39,6 +40,7 @@ JOINED = ("another member", "not sampled")
 #: Group | interval | `COLUMNS`. A queue that was never written to has nothing to be behind of. What is produced and
 #: consumed between two samples belongs to the later one's interval. Of a topic that is created again, what came between
 #: its last sample and the first one after that is unknown.
+#: The topic `write only` cannot be read from 200 to 400 s: it was within `allowed_lag` when that began.
 PROGRESS = """
     healthy         | 0-640   | 30 | MEASURED        | 580  | 580 | 0 | 0   | 0   | 0   | OK
     another process | 0-640   | 30 | MEASURED        | 580  | 580 | 0 | 0   | 0   | 0   | OK
@@ -51,6 +53,9 @@ PROGRESS = """
     filled          | 0-640   | 30 | NEVER_COMMITTED | 290  | 0   | 0 | 0   | -   | 0   | -
     begun           | 0-640   | 30 | MEASURED        | 290  | 285 | 0 | 0   | 5   | 5   | OK
     created again   | 0-640   | 30 | MEASURED        | 560  | 560 | 0 | 0   | 0   | 0   | OK
+    write only      | 0-200   | 10 | MEASURED        | 180  | 180 | 0 | 0   | 0   | 0   | OK
+    write only      | 200-400 | 10 | MEASURED        | 200  | 0   | 0 | 20  | 200 | 200 | OK
+    write only      | 400-640 | 10 | MEASURED        | 200  | 400 | 0 | 0   | 0   | 0   | OK
     stored twice    | 0-640   | 1  | MEASURED        | -    | -   | - | 33  | 33  | 33  | -
     not sampled     | 0-300   | 15 | MEASURED        | 0    | 0   | 0 | 33  | 33  | 33  | STALL
     not sampled     | 300-640 | 0  | NO_READING      | -    | -   | - | -   | -   | -   | -
@@ -68,7 +73,9 @@ def rows() -> Published:
             ids = ("c1", "c2") if group in JOINED and second >= 300 else ("c1",)
             address = "h:2" if group == "another process" and second >= 300 else "h:1"
             snapshots.append((MEMBERSHIP_SNAPSHOTS, membership(second, *ids, group=group, topics=(group,))))
-            snapshots.append((ROUTE_SNAPSHOTS, route(second, 1, topic=group) | {"addresses": [("b", 0, address)]}))
+            hosts = route(second, 1, topic=group) | {"addresses": [("b", 0, address)]}
+            hosts["queues"][0]["perm"] = 2 if group == "write only" and 200 <= second < 400 else 6
+            snapshots.append((ROUTE_SNAPSHOTS, hosts))
         for second in SAMPLED.get(group, TIMES):
             # A message of the topic that is created again is newer than the last commit before.
             stored = int(at(second).timestamp() * 1000) if group == "created again" else int(queue(second)[1] > 0)

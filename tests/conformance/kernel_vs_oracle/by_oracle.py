@@ -129,6 +129,8 @@ class _Topic:
             if interval.reason in WITHOUT_OWNERS:  # somebody consumes, and nobody knows who
                 places = _readable(interval)
                 measures = [(place, self._consumed_since(whole, place), 1, False, False) for place in places]
+            if interval.hidden:
+                measures = [(place, whole.start, 0, False, False) for place in interval.hidden]
             if interval.status == Status.REPLAYED:
                 began = self._began(whole)
                 for owned in self.owned(interval):

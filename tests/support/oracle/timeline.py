@@ -48,7 +48,8 @@ class IntervalMember(NamedTuple):
 @dataclass(frozen=True)
 class RebalanceInterval:
     """One maximal span of a view in which nothing changes; members and queues as sorted. Where it is not replayed, the
-    members' ids, and the readable queues; nothing, where no broker said who is there (`listed`).
+    members' ids, and the readable queues; nothing, where no broker said who is there (`listed`). `hidden`: the queues
+    of a route of which none is readable.
 
     `strategy_source` is that of the span's beginning.
     """
@@ -62,6 +63,7 @@ class RebalanceInterval:
     members: tuple[IntervalMember, ...] = ()
     queues: tuple[RouteQueue, ...] = ()
     listed: bool = True
+    hidden: tuple[tuple[str, int], ...] = ()
 
     def continues(self, earlier: RebalanceInterval) -> bool:
         """Whether it is one interval with what ended where it starts."""
@@ -144,7 +146,11 @@ def _segment(
     if reason:
         readable = tuple(queue for queue in queues if queue.unreadable is None)
         unknown = of_unknown_strategy(client_ids)
-        return RebalanceInterval(view, start, end, status_of(reason), reason, members=unknown, queues=readable)
+        is_hidden = reason == Reason.NO_READABLE_QUEUE
+        hidden = tuple((one.queue.broker_name, one.queue.queue_id) for one in queues) if is_hidden else ()
+        return RebalanceInterval(
+            view, start, end, status_of(reason), reason, members=unknown, queues=readable, hidden=hidden
+        )
     members = tuple(
         IntervalMember(client_id, name, subscribed is None or topic in subscribed, variant_of(name, by))
         for client_id, resolution, subscribed, by in zip(client_ids, resolved, topics, software, strict=True)

@@ -93,6 +93,8 @@ CASES = Cases(
         without_owners("CONSUMED_THROUGH_PROXY"),
         without_owners("BROKER_REBALANCE"),
         without_owners("UNKNOWN_STRATEGY", status="NOT_REPLAYABLE"),
+        # The interval lists readable queues only.
+        without_owners("NO_READABLE_QUEUE", queue_id=1, status="NOT_REPLAYABLE"),
         good(lag_first=0, lag_last=0, lag_max=0, produced=0, consumed=0, rewinds=0, rewound=0, age_ms=0),
         good(produced=None, consumed=None, rewinds=None, age_ms=None, verdict=None),
         unknown("NEVER_COMMITTED"),

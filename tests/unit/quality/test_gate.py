@@ -23,7 +23,9 @@ Row = dict[str, Any]
 
 
 def history() -> dict[Table, list[Row]]:
-    """Healthy members of which one comes and goes, twins, and a group whose backlog grows: 7 queues each."""
+    """Healthy members of which one comes and goes, twins, and a group whose backlog grows: 7 queues each. A topic that
+    nobody may read for 20 minutes.
+    """
     rows: dict[Table, list[Row]] = {MEMBERSHIP_SNAPSHOTS: [], ROUTE_SNAPSHOTS: [], OFFSET_SNAPSHOTS: []}
     members = {"healthy": ("a", "b", "c"), "twins": ("a", "a", "b"), "slow": ("a", "b")}
     for second in range(0, 3600, 20):
@@ -33,6 +35,14 @@ def history() -> dict[Table, list[Row]]:
             rows[MEMBERSHIP_SNAPSHOTS].append(membership(second, *present, group=group))
             consumed = 100 + second // 2 if group == "slow" else 100 + second
             rows[OFFSET_SNAPSHOTS].append(offsets(second, *[(150 + second, consumed, 1)] * 7, group=group))
+        is_hidden, of_topic = 1200 <= second < 2400, {"topic": "hidden", "group": "refused"}
+        hosts = route(second, 1, topic="hidden")
+        hosts["queues"][0]["perm"] = 2 if is_hidden else 6
+        rows[ROUTE_SNAPSHOTS].append(hosts)
+        rows[MEMBERSHIP_SNAPSHOTS].append(membership(second, "a", group="refused", topics=("hidden",)))
+        rows[OFFSET_SNAPSHOTS].append(
+            offsets(second, (150 + second, 1280 if is_hidden else 100 + second, 1), **of_topic)
+        )
     return rows
 
 
