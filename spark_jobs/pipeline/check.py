@@ -66,10 +66,9 @@ def reject(
     try:
         raise_if_critical(checked.results, published)
     except QualityError as error:
-        first, *others = sorted(closed) or [context.spec.cluster]
-        context.write(context.row("rejected", cluster=first, message=str(error)))
-        for cluster in others:
-            own = context.of_cluster(str(cluster))
+        first, *others = [*map(context.of_cluster, sorted(closed))] or [context]
+        context.write(context.row("rejected", cluster=first.spec.cluster, message=str(error)))
+        for own in others:
             own.write(own.row("rejected", message=str(error)))
         record_results(context.spark, context.warehouse, context.run_id, checked)
         raise

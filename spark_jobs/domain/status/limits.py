@@ -190,8 +190,10 @@ def _limit_of_growth(
         relevant = [limiting for limiting in relevant if _is_about_all(limiting.limit, relevant, owners)]
     limit_of_findings = relevant[0].limit if relevant else None
     is_unseen = interval.reason in CONSUMED_UNSEEN
-    if interval.allocation is None and not interval.unreadable and limit_of_findings in (
-        _BY_MEMBERS if is_unseen else (None,) if is_shared_out else _BY_SHARES
+    if (
+        interval.allocation is None
+        and not interval.unreadable
+        and limit_of_findings in (_BY_MEMBERS if is_unseen else (None,) if is_shared_out else _BY_SHARES)
     ):
         return Limit.UNKNOWN_MEMBERS if is_unseen else Limit.UNKNOWN_OWNERS, set()
     if not relevant and not owners:
