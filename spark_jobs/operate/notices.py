@@ -151,8 +151,8 @@ def _of_incidents(
     clusters: Collection[str],
 ) -> Iterator[Message]:
     """One per target and cluster, of these clusters, whose newest audited step has this end."""
-    found = published_incidents(tables, IncidentQuery(Interval(end - FOLLOWED, end)))
-    incidents = [incident for incident in found if incident.cluster in clusters]
+    seen = published_incidents(tables, IncidentQuery(Interval(end - FOLLOWED, end)))
+    incidents = [incident for incident in seen if incident.cluster in clusters]
     since, recent, until = map(to_micros, (end - FOLLOWED, end - RECENT, end))
     by_cluster = attrgetter("cluster")
     for target in request.targets:

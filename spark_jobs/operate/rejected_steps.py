@@ -50,8 +50,8 @@ def rejected_steps(stored: StoredTables, recent: timedelta) -> list[RejectedStep
     """Each once, the oldest first: those that no later run has published, and that ended less than so long before the
     newest step of their cluster that was published or rejected.
     """
-    found = rows(stored.read(AUDIT_RUNS, _RUN)) if stored.exists(AUDIT_RUNS) else []
-    runs = sorted(found, key=itemgetter("finished_at"), reverse=True)
+    recorded = rows(stored.read(AUDIT_RUNS, _RUN)) if stored.exists(AUDIT_RUNS) else []
+    runs = sorted(recorded, key=itemgetter("finished_at"), reverse=True)
     rejected: dict[Notice, RejectedStep] = {}
     for place, run in enumerate(runs):
         cluster, interval = run["cluster"], Interval(run["interval_start"], run["interval_end"])

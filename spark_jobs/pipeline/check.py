@@ -66,9 +66,9 @@ def reject(
     try:
         raise_if_critical(checked.results, published)
     except QualityError as error:
-        first, *others = [*map(context.of_cluster, sorted(closed))] or [context]
+        first, *further = [*map(context.of_cluster, sorted(closed))] or [context]
         context.write(context.row("rejected", cluster=first.spec.cluster, message=str(error)))
-        for own in others:
+        for own in further:
             own.write(own.row("rejected", message=str(error)))
         record_results(context.spark, context.warehouse, context.run_id, checked)
         raise

@@ -85,9 +85,9 @@ def publish_evaluated(context: RunContext, evaluated: DataFrame, counted: Counte
     warnings, of_quality = counted.not_audited(context.spec.interval), quality_warnings(counted.facts, checked)
     context.progress("publishing")
     if closed:
-        others = sorted(clusters_in(counted.facts) - closed)
-        _publish_clusters(context, evaluated, counted, others, claimed)
-        reject(context, checked, closed, others)
+        published = sorted(clusters_in(counted.facts) - closed)
+        _publish_clusters(context, evaluated, counted, published, claimed)
+        reject(context, checked, closed, published)
     recording = in_background(lambda: record_results(context.spark, context.warehouse, context.run_id, checked))
     turn_of_run = publishing(context.spark, context.warehouse, context.spec, context.run_id, claimed)
     with turn_of_run as turn, recording:

@@ -158,7 +158,7 @@ _RECORD = RunRecord(
     dict.fromkeys(AUDIT_RUNS.columns), [{**dict.fromkeys(FINDINGS.columns), "team": "t"}], {}, ["w"], ["q"]
 )
 NEXT = Interval(HOUR.end, HOUR.end + timedelta(hours=1))
-_FAILED = Result(HOUR.start, "findings", "e", "c", "critical", False, 0.5, 1, 2.0, ["x"])
+_FAILED = Result(HOUR.start, "findings", "e", "c", "critical", False, 0.5, 1, 2.0, ["x"], ["eu"])
 _EXPIRED = ExpiredRows("t", 1, HOUR.start, HOUR.end)
 #: By section of the page, documents of commands that start Spark.
 DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {

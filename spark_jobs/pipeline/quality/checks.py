@@ -56,7 +56,7 @@ def closed_clusters(results: Iterable[Result], clusters: Collection[str]) -> fro
 
 def raise_if_critical(results: Sequence[Result], published: Collection[str] = ()) -> None:
     """Raises `QualityError` naming what failed critically; where that is about a step, what its rows break too.
-    `published`: clusters of the run that were published all the same.
+    `published`: the clusters of the run that were published.
     """
     if failed := failures(results, Severity.CRITICAL):
         critical = [result for result in results if not result.success and result.severity == Severity.CRITICAL]

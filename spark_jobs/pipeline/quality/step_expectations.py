@@ -136,7 +136,7 @@ class ExpectFewRowsToBeQuarantined(_StepsWithin):
 
     def _observed(self, step: Mapping[str, Any]) -> float:
         clusters = step.get(CLUSTERS, {}).values() or [step]
-        return float(max(100 * (one[REJECTED] + one[BROKEN][KEYS_ARE_UNIQUE.name]) / one[ROWS] for one in clusters))
+        return float(max(100 * (part[REJECTED] + part[BROKEN][KEYS_ARE_UNIQUE.name]) / part[ROWS] for part in clusters))
 
 
 class ExpectCadenceToBeKept(_StepsWithin):
