@@ -229,7 +229,7 @@ class AuditedWarehouse:
         messages behind, and drained within so many seconds.
         """
         from spark_jobs.domain.what_if.size import Goals
-        from spark_jobs.show.what_if import sized
+        from spark_jobs.show.size import sized
 
         scope = self._scope(group, cluster, _a_day_or(since, until), until)
         goals = Goals(utilization, backlog, drained)
@@ -240,15 +240,18 @@ class AuditedWarehouse:
         utilization: float,
         *,
         load: float = 1.0,
+        spare: int = 1,
         cluster: str | None = None,
         since: Since = None,
         until: Until = None,
     ) -> FleetSize:
-        """The members that keep each group's busiest one at that utilization (0 to 1); default time: the last day."""
-        from spark_jobs.show.what_if import fleet_needs
+        """The members that keep each group's busiest one at that utilization (0 to 1), of which up to `spare` more are
+        kept; default time: the last day. No verdict on a group with an open incident, or observed for less than half.
+        """
+        from spark_jobs.show.size import fleet_needs
 
         scope = self._scope(None, cluster, _a_day_or(since, until), until)
-        return FleetSize(*fleet_needs(self.stored, scope, utilization, load, self.progress))
+        return FleetSize(*fleet_needs(self.stored, scope, utilization, load, spare, self.progress))
 
     def trends(self, group: str | None = None, *, cluster: str | None = None, days: int = 28) -> Trends:
         """How every group fared week by week, what got worse first: a row per group and week."""

@@ -47,6 +47,12 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"'{text}' is not a whole number")
+    return int(text)
+
+
 def _zone(text: str) -> ZoneInfo:
     try:
         return ZoneInfo(text)
@@ -231,12 +237,15 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--pull-interval": _repeated("[CLIENT_ID=]MS", "milliseconds between two pulls of a queue"),
     "--response-time": _repeated("[CLIENT_ID=]TIME", "time of the listener per batch, such as 20ms or 1.5s"),
     "--plan": _value("N", "show owners now with up to N members fewer and more instead", type=_from_1_to(100)),
-    "--size": _switch("show the minimum of members for the last day instead; without --group for all groups"),
+    "--size": _switch("show the minimum of members for what was observed; without --group for all groups"),
     "--utilization-below": _value(
         "PERCENT", "with --size: utilization of the busiest member at the peak (default: 70)", type=_from_1_to(100)
     ),
     "--backlog-below": _value("N", "with --size: maximum backlog", type=_positive),
     "--drained-within": _value("TIME", "with --size: the peak backlog drains in this time, such as 5m", type=_seconds),
+    "--spare": _value(
+        "N", "with --size of all groups: members beyond the minimum that are not too many (default: 1)", type=_number
+    ),
     "--textfile": _value("FILE", "file for node_exporter's textfile collector; metrics: stdout if not given"),
     "--trace": _value("FILE", "also write a trace for Perfetto with owners and backlog"),
     "--html": _value("FILE", "HTML file with the backlogs of all cases in one chart"),

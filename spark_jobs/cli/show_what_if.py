@@ -127,8 +127,9 @@ _PLAN_COLUMNS: tuple[Column[PlannedSize], ...] = (
 
 
 _SIZE_NOTE = (
-    "Sized with client ids and subscriptions in order. Busiest member: what came into its queues over five minutes, of "
-    f"what it can consume. More queues than today help if their messages can be spread. {_SEE}"
+    "The fewest members for each goal, none of them spare, with client ids and subscriptions in order. Busiest member: "
+    "what came into its queues over five minutes, of what it can consume. More queues than today help if their "
+    f"messages can be spread. {_SEE}"
 )
 
 
@@ -136,9 +137,18 @@ def show_size(console: Console, group: GroupSteps, needed: Size) -> None:
     """The group as it was first, then the smallest one for each goal."""
     peak = f"a peak of {rate_text(needed.peak)} messages/s over five minutes"
     had = f"{count(needed.members, 'member')}, {count(needed.queues, 'queue')}, {peak}"
-    title = f"{group.consumer_group} in {group.interval} (UTC): {had}"
+    observed = _observed(group.interval, needed.observed_share)
+    title = f"{group.consumer_group}: {had}. {observed} (UTC)"
     rows = [("as it is", needed.today), *((_wanted(goal), goal.group) for goal in needed.needs)]
-    show_table(console, title, _SIZE_COLUMNS, rows, _SIZE_NOTE)
+    show_table(console, title, _SIZE_COLUMNS, rows, f"{observed}. {_SIZE_NOTE}")
+    if needed.reason:
+        print_line(console, f"This is no recommendation: {needed.reason}.")
+
+
+def _observed(interval: Interval, share: float | None, bound: str = "") -> str:
+    """How long, and for which share of the interval, snapshots cover a group."""
+    length = UNKNOWN if share is None else duration_text(share * (interval.end - interval.start))
+    return f"Observed: {bound}{length} ({percent_text(share)}) of {interval}"
 
 
 def _wanted(goal: GoalSize) -> str:
@@ -192,13 +202,18 @@ def show_fleet(console: Console, interval: Interval, needs: Sequence[FleetRow]) 
     """One row per group; below them how many have each verdict."""
     counts = Counter(need.verdict for _, _, need in needs)
     verdicts = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in SizeVerdict if counts[verdict])
-    summary = f"{count(len(needs), 'group')} in {interval}: {verdicts}. {_FLEET_NOTE}"
-    show_table(console, f"{interval} (UTC)", _FLEET_COLUMNS, needs, summary)
+    observed = _observed(interval, max((need.observed_share or 0.0 for _, _, need in needs), default=None), "up to ")
+    summary = f"{count(len(needs), 'group')}: {verdicts}. {observed}. {_FLEET_NOTE}"
+    show_table(console, f"{observed} (UTC)", _FLEET_COLUMNS, needs, summary)
 
 
 def _busiest_of_fleet(row: FleetRow) -> str:
     need = row[2]
     return percent_text(need.busiest) + ("" if need.bottleneck is None else f" ({need.bottleneck.lower()})")
+
+
+def _reason_word(row: FleetRow) -> str:
+    return f"({row[2].reason})" if row[2].reason else ""
 
 
 _FLEET_COLUMNS: tuple[Column[FleetRow], ...] = (
@@ -209,4 +224,5 @@ _FLEET_COLUMNS: tuple[Column[FleetRow], ...] = (
     measure("all\nmembers", "all_members", lambda row: percent_text(row[2].utilization)),
     measure("busiest\nmember", "busiest_member", _busiest_of_fleet),
     measure("members\nneeded", "needed", lambda row: "-" if row[2].needed is None else f"{row[2].needed:,}"),
+    Column("no verdict because", lambda row: row[2].reason or "", _reason_word),
 )

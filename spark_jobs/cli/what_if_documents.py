@@ -63,6 +63,8 @@ def size_document(group: GroupSteps, needed: Size) -> dict[str, Any]:
         "members": needed.members,
         "queues": needed.queues,
         "peak_per_second": needed.peak,
+        "observed_share": needed.observed_share,
+        "reason": needed.reason,
         "today": needed.today._asdict(),
         "needs": [
             {"goal": goal.goal, "wanted": goal.wanted, "group": goal.group and goal.group._asdict()}

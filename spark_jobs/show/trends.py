@@ -20,7 +20,7 @@ from spark_jobs.errors import NothingPublishedError
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.tabular import Tabular
-from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables
+from spark_jobs.store.read.published import EVERYTHING, PublishedTables, Scope, check_names, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables
 
 _COLUMNS = (
@@ -86,13 +86,19 @@ def published_trends(
     return trends(groups, spans, _columns(intervals, groups), incidents)
 
 
-def observed_shares(tables: PublishedTables, step: Interval) -> dict[Group, float]:
-    """By group the share of the step in which it was observed, from 0 to 1, as trends count it."""
-    intervals = tables.read(REBALANCE_INTERVALS, Scope(step), _COLUMNS)
+def observed_shares(tables: PublishedTables, steps: Interval, names: Scope = EVERYTHING) -> dict[Group, float]:
+    """By group the share of whole steps in which it was observed, from 0 to 1, as trends count it."""
+    intervals = tables.read(REBALANCE_INTERVALS, replace(names, interval=steps), _COLUMNS)
     groups = sorted(_distinct_groups(intervals.select(GROUP))[0])
-    span = (to_micros(step.start), to_micros(step.end))
-    group_trends = trends(groups, [span], _columns(intervals, groups), ()) if groups else []
-    return {(trend.cluster, trend.consumer_group): trend.weeks[0].observed_share for trend in group_trends}
+    spans = weeks(to_micros(steps.start), to_micros(steps.end))
+    group_trends = trends(groups, spans, _columns(intervals, groups), ()) if groups else []
+    lengths = [end - start for start, end in spans]
+    return {
+        (trend.cluster, trend.consumer_group): float(
+            np.average([week.observed_share for week in trend.weeks], weights=lengths)
+        )
+        for trend in group_trends
+    }
 
 
 def last_days(tables: PublishedTables, names: Scope, days: int, before: datetime | None = None) -> Interval:

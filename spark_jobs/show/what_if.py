@@ -1,39 +1,34 @@
 """Simulates changes of one group on its recorded history: reads its snapshots as its newest run did, compares cases."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from operator import itemgetter
 from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas import CLIENT_SNAPSHOTS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
 from spark_jobs.domain.evaluate import audited_step
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
-from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import RETRY, GroupHistory
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.cases import Case, with_new_room
-from spark_jobs.domain.what_if.fleet_size import FleetNeed, PublishedStep, SizeVerdict, fleet_need
 from spark_jobs.domain.what_if.outcome import Comparison, compare
 from spark_jobs.domain.what_if.plan import Plan, plan
-from spark_jobs.domain.what_if.size import Goals, Size, size
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.pipeline.gather.checked import Checked, checked
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.without_spark import gathered
 from spark_jobs.pipeline.run_spec import RunSpec
-from spark_jobs.show.rows import GROUP
 from spark_jobs.store.arrow_types import arrow_schema
-from spark_jobs.store.read.published import Scope, check_group, check_names, published_tables, run_of_step
-from spark_jobs.store.read.stored import Filter, StoredTables, tuples
+from spark_jobs.store.read.published import Scope, check_group, published_tables, run_of_step
+from spark_jobs.store.read.stored import Filter, StoredTables
 
 Say = Callable[[str], None]
 _Answer = TypeVar("_Answer")
@@ -62,23 +57,16 @@ def what_if(stored: StoredTables, scope: Scope, cases: Sequence[Case], say: Say)
     """Compares every case with what really happened; raises `NothingPublishedError` where no step was replayed."""
     group = group_steps(stored, scope, say)
     say("simulating the cases")
-    return _known(group, compare(group.steps, cases, group.configured))
+    return known(group, compare(group.steps, cases, group.configured))
 
 
 def planned(stored: StoredTables, scope: Scope, change: int, say: Say) -> tuple[GroupSteps, Plan]:
     """The plan for the group as it was last, with up to `change` members less and more; raises as `what_if`."""
     group = group_steps(stored, scope, say)
-    return _known(group, plan(group.steps, change, group.configured))
+    return known(group, plan(group.steps, change, group.configured))
 
 
-def sized(stored: StoredTables, scope: Scope, goals: Goals, load: float, say: Say) -> tuple[GroupSteps, Size]:
-    """How many members the group would have needed, with `load` times the messages; raises as `what_if`."""
-    group = group_steps(stored, scope, say)
-    say("trying group sizes")
-    return _known(group, size(group.steps, goals, load, group.configured))
-
-
-def _known(group: GroupSteps, answer: _Answer | None) -> tuple[GroupSteps, _Answer]:
+def known(group: GroupSteps, answer: _Answer | None) -> tuple[GroupSteps, _Answer]:
     """The group and the answer; raises `NothingPublishedError` without one: no step was replayed."""
     if answer is not None:
         return group, answer
@@ -86,23 +74,6 @@ def _known(group: GroupSteps, answer: _Answer | None) -> tuple[GroupSteps, _Answ
         f"{group.consumer_group} cannot be simulated in {group.interval}: the owners of the queues were never known "
         "for any topic. `rebalance-audit explain` says why"
     )
-
-
-def fleet_needs(
-    stored: StoredTables, scope: Scope, wanted: float, load: float, say: Say
-) -> tuple[Interval, list[tuple[str, str, FleetNeed]]]:
-    """(cluster, group, need) of all groups, or of a cluster's, worst verdict first. Raises `NothingPublishedError`."""
-    say("reading how busy the groups were")
-    tables = published_tables(stored)
-    interval = scope.interval or tables.last(tables.grid.length)
-    check_names(tables, scope)
-    published = tables.read(GROUP_STATUS, replace(scope, interval=interval), [*GROUP, *PublishedStep._fields])
-    needs = [
-        (*group, fleet_need([PublishedStep(*step) for _, _, *step in steps], wanted, load))
-        for group, steps in by_key(tuples(published), itemgetter(0, 1)).items()
-    ]
-    order = list(SizeVerdict)
-    return interval, sorted(needs, key=lambda need: (order.index(need[2].verdict), -(need[2].busiest or 0), *need[:2]))
 
 
 def group_steps(stored: StoredTables, scope: Scope, say: Say) -> GroupSteps:

@@ -241,7 +241,7 @@ COMMANDS: Mapping[str, Command] = {
         optional=(
             "--interval --last --cluster --group --members --room --strategy --unique-ids --same-subscriptions "
             "--queues --without --speed --threads --pull-batch --pull-interval --response-time --load "
-            "--autoscale --case --plan --size --utilization-below --backlog-below --drained-within --html "
+            "--autoscale --case --plan --size --utilization-below --backlog-below --drained-within --spare --html "
             "--json"
         ),
         examples=(

@@ -66,6 +66,8 @@ def _size(arguments: Namespace, request: dict[str, Any]) -> int:
     goals, load = _sizing_of(arguments)
     if not arguments.group:
         return _fleet_size(arguments, request, goals, load)
+    if arguments.spare is not None:
+        raise CaseError("--spare is for the verdicts on all groups: leave out --group or --spare")
     with opened(arguments) as warehouse:
         answer = warehouse.size(arguments.group, **goals._asdict(), load=load, **request)
     if not answered(arguments, what_if_documents.size_document(answer.group, answer.size)):
@@ -85,8 +87,9 @@ def _fleet_size(arguments: Namespace, request: dict[str, Any], goals: Goals, loa
     """Of all groups, by their published steps: nothing is played, so there is one goal."""
     if goals.backlog is not None or goals.drained is not None:
         raise CaseError("--backlog-below and --drained-within are played for one group: add --group")
+    spare = 1 if arguments.spare is None else arguments.spare
     with opened(arguments) as warehouse:
-        answer = warehouse.fleet_size(goals.utilization or 1.0, load=load, **request)
+        answer = warehouse.fleet_size(goals.utilization or 1.0, load=load, spare=spare, **request)
     if not answered(arguments, what_if_documents.fleet_document(answer.interval, answer.needs)):
         show_what_if.show_fleet(Console(), answer.interval, answer.needs)
     return ExitCode.CLEAN
@@ -101,10 +104,10 @@ def _sizing_of(arguments: Namespace) -> tuple[Goals, float]:
 
 
 def _check_goals(arguments: Namespace) -> None:
-    """Raises `CaseError` where a goal was typed without `--size`."""
-    for name in ("utilization_below", "backlog_below", "drained_within"):
+    """Raises `CaseError` for an option of `--size` without it."""
+    for name in ("utilization_below", "backlog_below", "drained_within", "spare"):
         if getattr(arguments, name) is not None:
-            raise CaseError(f"--{name.replace('_', '-')} is a goal of --size: add --size, or leave it out")
+            raise CaseError(f"--{name.replace('_', '-')} belongs to --size: add --size, or leave it out")
 
 
 def _check_alone(does: str, options: Mapping[str, Any]) -> None:

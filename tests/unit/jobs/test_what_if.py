@@ -162,6 +162,19 @@ def test_the_size_that_a_group_needs(paced: str, what_if: Typed) -> None:
     assert document["today"]["utilization"] == pytest.approx(0.8, rel=0.01)
 
 
+def test_what_was_hardly_observed_gets_no_verdict(example_warehouse: str, typed: Typed) -> None:
+    """The recording lasts 24 minutes, in which notify-service has members of different subscriptions."""
+    for last, observed in (("1d", "2 %"), ("1h", "42 %")):
+        *groups, summary = typed("what-if --size --last", last, warehouse=example_warehouse).lines
+        assert f"17 UNKNOWN. Observed: up to 24 min 58 s ({observed}) of 2026-11-2" in summary
+        assert all(f"observed for {observed} of the time)" in line for line in groups if "pop-service" not in line)
+    (notify,) = (line for line in groups if "notify-service" in line)
+    assert notify.endswith("needed=- (open incident: SUBSCRIPTION_MISMATCH; observed for 42 % of the time)")
+    *_, summary, reason = typed("what-if --size --group notify-service", warehouse=example_warehouse).lines
+    assert summary.startswith("Observed: 24 min 57 s (2 %) of 2026-11-20T03:00Z/2026-11-21T03:00Z. The fewest members")
+    assert reason == ("This is no recommendation: open incident: SUBSCRIPTION_MISMATCH; observed for 2 % of the time.")
+
+
 def test_as_json(warehouse: str, what_if: Typed) -> None:
     document = what_if("--members", "+1", "--json", warehouse=warehouse).document
     expected = ("c", "g", "2026-03-01T10:00:00Z/2026-03-01T11:00:00Z")
@@ -251,7 +264,9 @@ def test_a_case_that_can_be_played(warehouse: str, words: list[str], what_if: Ty
         ("--autoscale lag=9,max=3 --members +1", "an autoscaler sets the number of members: leave out --mem"),
         ("--size --members +1 --load x2", "--size tries groups of other sizes: leave out --members +1"),
         ("--size --plan 2", "--size tries groups of other sizes: leave out --plan 2"),
-        ("--members +1 --backlog-below 5", "--backlog-below is a goal of --size: add --size"),
+        ("--members +1 --backlog-below 5", "--backlog-below belongs to --size: add --size"),
+        ("--size --spare 2", "--spare is for the verdicts on all groups: leave out --group or --spare"),
+        ("--members +1 --spare 2", "--spare belongs to --size: add --size"),
         ("--case", "argument --case: expected one argument"),
         ("--case '--odd 3'", "the case '--odd 3' has no '--odd'"),
         ("--case ''\"'\"''", "the case ''' cannot be read"),

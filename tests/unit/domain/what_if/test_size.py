@@ -6,7 +6,7 @@ import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.what_if.size import Goals, Size, size
+from spark_jobs.domain.what_if.size import Goals, Size, refuted, size
 from tests.support.what_if import Messages, nothing, rate, reported_by, steps
 
 
@@ -92,3 +92,20 @@ def test_of_one_queue_that_gets_everything_more_members_have_nothing() -> None:
     (need,) = sized(slow([rate(25), nothing, nothing], [rate(20), nothing, nothing]), utilization=0.7).needs
     assert need.group is not None
     assert (need.group.members, need.group.queues) == (4, 6)
+
+
+def test_a_size_is_refuted_where_a_member_that_stopped_would_have_had_all_queues() -> None:
+    def until_400(second: int) -> int:
+        return round(1.25 * min(second, 400))
+
+    # 10 a second for members of 20: one is enough. The one that stays stopped after 400 s: of 4 queues 1,000 are left,
+    # of all 8 it would be 2,000.
+    for taken, reason in (
+        (until_400, "with that time's pauses, ids and subscriptions, a group of 1 falls behind"),
+        (rate(1.25), None),
+    ):
+        history = slow([rate(1.25)] * 8, [taken] * 4 + [rate(1.25)] * 4, ["c1", "c2"])
+        needed = sized(history, utilization=0.7)
+        assert needed.needs[0].group is not None
+        assert needed.needs[0].group.members == 1
+        assert refuted(history, needed, 1.0, StrategySettings()) == reason
