@@ -70,7 +70,8 @@ class AuditedWarehouse:
     """The questions that a warehouse answers. Each answer is of what is published when it is asked.
 
     `since` and `until` are the time of a question. Without `until` it ends with the newest audited step, without
-    `since` it begins with the first one. A `since` that is a timedelta is so long before `until`, or before now.
+    `since` it begins with the first one. A `since` that is a timedelta is so long before `until`, or before the end of
+    the newest audited step of the cluster.
     Without both, the whole history counts, if the question says nothing else. `cluster` is only needed if two have a
     group of one name. `clock` gives the current time.
 
@@ -137,7 +138,7 @@ class AuditedWarehouse:
         it names.
         """
         conditions = (is_open, incident_id, rule, severity, client, self.configuration.routes)
-        query = IncidentQuery(self.time(since, until), cluster, group, *conditions)
+        query = IncidentQuery(self.time(since, until, cluster), cluster, group, *conditions)
         return incidents_and_unknown(self.stored, query, self.progress, self.clock())
 
     def create_sources(self) -> None:
@@ -169,7 +170,7 @@ class AuditedWarehouse:
         until: Until = None,
     ) -> PublishedRows:
         """The rows of a published table whose steps meet the time, in any order."""
-        tables, scope = self.published, Scope(self.time(since, until), cluster, group)
+        tables, scope = self.published, Scope(self.time(since, until, cluster), cluster, group)
         published = tables.read(_output(table), scope)
         if not published.num_rows:
             check_names(tables, scope)
@@ -188,8 +189,7 @@ class AuditedWarehouse:
         until: Until = None,
         **options: object,
     ) -> WhatIf:
-        """The recorded history alongside what it would have been; without a time the group's newest step. A
-        timedelta ends with the newest audited step, here and in `plan`, `size` and `fleet_size`.
+        """The recorded history alongside what it would have been; without a time the group's newest step.
 
         The options are one case, `members="+2", unique_ids=True`; each of `cases` is a further one, as on the command
         line: `"--strategy CONSISTENT_HASH --load x2"`. docs/what-if.md lists them. Raises `CaseError`, also without a
@@ -201,7 +201,9 @@ class AuditedWarehouse:
         if unknown := options.keys() - CASE_OPTIONS:
             raise TypeError(f"what_if has no {', '.join(sorted(unknown))}: its options are {', '.join(CASE_OPTIONS)}")
         wanted = cases_of(case_words(options), cases)
-        return WhatIf(*what_if(self.stored, self._scope(group, cluster, since, until), wanted, self.progress))
+        return WhatIf(
+            *what_if(self.stored, Scope(self.time(since, until, cluster), cluster, group), wanted, self.progress)
+        )
 
     def plan(
         self, group: str, members: int, *, cluster: str | None = None, since: Since = None, until: Until = None
@@ -209,7 +211,9 @@ class AuditedWarehouse:
         """Return what becomes of the group as it was at last, with up to so many members less and more."""
         from spark_jobs.show.what_if import planned
 
-        return GroupPlan(*planned(self.stored, self._scope(group, cluster, since, until), members, self.progress))
+        return GroupPlan(
+            *planned(self.stored, Scope(self.time(since, until, cluster), cluster, group), members, self.progress)
+        )
 
     def size(
         self,
@@ -231,7 +235,7 @@ class AuditedWarehouse:
         from spark_jobs.domain.what_if.size import Goals
         from spark_jobs.show.size import sized
 
-        scope = self._scope(group, cluster, _a_day_or(since, until), until)
+        scope = Scope(self.time(_a_day_or(since, until), until, cluster), cluster, group)
         goals = Goals(utilization, backlog, drained)
         return GroupSize(*sized(self.stored, scope, goals, load, self.progress))
 
@@ -250,7 +254,7 @@ class AuditedWarehouse:
         """
         from spark_jobs.show.size import fleet_needs
 
-        scope = self._scope(None, cluster, _a_day_or(since, until), until)
+        scope = Scope(self.time(_a_day_or(since, until), until, cluster), cluster)
         return FleetSize(*fleet_needs(self.stored, scope, utilization, load, spare, self.progress))
 
     def trends(self, group: str | None = None, *, cluster: str | None = None, days: int = 28) -> Trends:
@@ -275,8 +279,8 @@ class AuditedWarehouse:
         """The page of the time, of the last day if none is given, with charts of the `detailed` worst groups."""
         from spark_jobs.show.report import report
 
-        time = self.time(since, until) or self.published.last(_A_DAY)
-        names, routes = Scope(time, cluster, group), self.configuration.routes
+        names = Scope(self.time(_a_day_or(since, until), until, cluster), cluster, group)
+        routes = self.configuration.routes
         return Report(report(self.stored, names, self.progress, detailed, routes, self.clock()))
 
     def run(
@@ -331,13 +335,12 @@ class AuditedWarehouse:
         query = IncidentQuery(None, spec.cluster, spec.consumer_group)
         return record, [incident for incident in folded if is_wanted(incident, query)]
 
-    def time(self, since: Since = None, until: Until = None) -> Interval | None:
+    def time(self, since: Since = None, until: Until = None, cluster: str | None = None) -> Interval | None:
         """The time of a question; None if nothing of it is given. Raises `IntervalError` for one in the future."""
         if since is None and until is None:
             return None
         if isinstance(since, timedelta):
-            end = self.clock() if until is None else _utc(until)
-            time = Interval(end - since, end)
+            time = self.published.last(since, cluster) if until is None else Interval(_utc(until) - since, _utc(until))
         else:
             tables = self.published
             end = tables.last(tables.grid.length).end if until is None else _utc(until)
@@ -345,12 +348,6 @@ class AuditedWarehouse:
             time = Interval(start, end)
         check_begun(time, self.clock())
         return time
-
-    def _scope(self, group: str | None, cluster: str | None, since: Since, until: Until) -> Scope:
-        """A timedelta ends with the newest audited step."""
-        if isinstance(since, timedelta) and until is None:
-            return Scope(self.published.last(since), cluster, group)
-        return Scope(self.time(since, until), cluster, group)
 
 
 def _utc(moment: Moment) -> datetime:

@@ -137,4 +137,4 @@ def _data_until(answer: Statuses | Incidents) -> dict[str, Any]:
 def incidents_document(incidents: Incidents) -> dict[str, Any]:
     """Incidents for `as_json`, and the time in which nothing was audited, or recorded."""
     unknown = {"not_audited": incidents.not_audited, "not_recorded": incidents.not_recorded}
-    return {"incidents": [*incidents]} | unknown | _data_until(incidents)
+    return {"interval": incidents.interval, "incidents": [*incidents]} | unknown | _data_until(incidents)

@@ -113,7 +113,9 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         type=Interval.parse,
     ),
     "--last": _value(
-        "TIME", "the time before now, such as 1h, 7d or 1w; what-if: before the newest audited end", type=_seconds
+        "TIME",
+        "the newest audited time, up to this length, such as 1h, 7d or 1w; runs: the time before now",
+        type=_seconds,
     ),
     "--tz": _value(
         "ZONE", "show times of this zone, such as Europe/Berlin (default: UTC); input stays UTC", type=_zone

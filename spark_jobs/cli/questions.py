@@ -10,7 +10,7 @@ from rich.console import Console
 
 from spark_jobs.api.warehouse import AuditedWarehouse, open_warehouse
 from spark_jobs.cli.terminal import print_line, progress_on
-from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.show.data_age import DataAge
 
 
@@ -21,11 +21,16 @@ def opened(arguments: Namespace) -> Iterator[AuditedWarehouse]:
         yield open_warehouse(arguments.warehouse, vars(arguments).get("config"), say)
 
 
-def time_of(arguments: Namespace) -> dict[str, Any]:
-    """Return what `--interval` or `--last` says, as the questions of a warehouse take it; neither: no time."""
+def time_of(arguments: Namespace, warehouse: AuditedWarehouse) -> dict[str, Any]:
+    """The time of `--interval` or `--last`, as the questions of a warehouse take it; neither: no time. Reports on
+    stderr which time `--last` is.
+    """
+    interval = arguments.interval
     if arguments.last is not None:
-        return {"since": timedelta(seconds=arguments.last)}
-    return {} if arguments.interval is None else {"since": arguments.interval.start, "until": arguments.interval.end}
+        length = timedelta(seconds=arguments.last)
+        interval = warehouse.time(length, cluster=vars(arguments).get("cluster"))
+        warehouse.progress(f"the newest audited {duration_text(length)}: {interval}")
+    return {} if interval is None else {"since": interval.start, "until": interval.end}
 
 
 def show_age(data_age: DataAge | None, now: datetime) -> None:

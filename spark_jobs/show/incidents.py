@@ -50,7 +50,8 @@ _QUEUE = ("topic", "broker_name", "queue_id")
 
 @dataclass(frozen=True, repr=False)
 class Incidents(Tabular):
-    """The incidents of a query, and the whole steps of its time that were not audited, or not recorded.
+    """The incidents of a query, and the whole steps of its time that were not audited, or not recorded. `interval`: its
+    time; None: the whole history.
     As a table: a row per incident. `root_causes`, `symptoms`: conditions per group; `costs`: per group.
     """
 
@@ -60,6 +61,7 @@ class Incidents(Tabular):
     not_audited: Sequence[Interval]
     not_recorded: Sequence[Interval]
     data_age: DataAge | None = None
+    interval: Interval | None = None
 
     def __len__(self) -> int:
         return len(self.incidents)
@@ -115,7 +117,7 @@ def incidents_and_unknown(
     matching = published_incidents(tables, query) if folded is None else folded
     unaudited = not_audited(tables, query, now)
     unrecorded = [] if matching or unaudited else not_recorded(tables, query)
-    return Incidents(matching, unaudited, unrecorded, data_age(tables, query.cluster))
+    return Incidents(matching, unaudited, unrecorded, data_age(tables, query.cluster), query.interval)
 
 
 def severities_in(warehouse: str, interval: str, cluster: str | None, consumer_group: str | None) -> list[str]:

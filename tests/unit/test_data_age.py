@@ -1,6 +1,5 @@
 """The age of the data, and questions about times and names that do not exist: no answer reads like an all-clear."""
 
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -86,21 +85,25 @@ def test_the_report_says_where_the_data_end(tmp_path: Path) -> None:
     assert text in warehouse.report(since=at(0), until=at(3600)).html
 
 
-@pytest.mark.parametrize(
-    ("now", "missing"),
-    [
-        # Ten o'clock and eleven o'clock were audited.
-        (119, []),
-        (150, []),  # The step that has not ended is not missing.
-        (190, ["2026-03-01T12:00Z/2026-03-01T14:00Z"]),
-        (13 * 60, ["2026-03-01T22:00Z/2026-03-01T23:00Z"]),
-    ],
-)
-def test_the_last_hour_counts_from_now(now: int, missing: Sequence[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("minutes", [125, 190, 13 * 60])
+def test_the_last_hour_is_the_newest_audited_one(minutes: int, tmp_path: Path) -> None:
+    """The hours of 10:00 and 11:00 were audited, whatever the time is now."""
     publish_hours(tmp_path, [0, 1])
-    warehouse = replace(open_warehouse(tmp_path), clock=lambda: at(60 * now))
-    assert warehouse.time(since=HOUR) == Interval(at(60 * now - 3600), at(60 * now))
-    assert [*map(str, warehouse.incidents(since=HOUR).not_audited)] == missing
+    warehouse = replace(open_warehouse(tmp_path), clock=lambda: at(60 * minutes))
+    newest = Interval(at(3600), at(7200))
+    assert warehouse.time(since=HOUR) == warehouse.time(since=HOUR, cluster="c") == newest
+    assert warehouse.time(since=HOUR, until=at(3600)) == Interval(at(0), at(3600))
+    assert (warehouse.incidents(since=HOUR).interval, warehouse.incidents(since=HOUR).not_audited) == (newest, [])
+    with pytest.raises(NothingPublishedError, match="there is no cluster d; audited clusters: c"):
+        warehouse.incidents(since=HOUR, cluster="d")
+
+
+def test_the_answer_names_the_last_hour(tmp_path: Path, typed: Typed) -> None:
+    publish_hours(tmp_path, [0, 1])
+    printed = typed("incidents --last 1h", warehouse=tmp_path)
+    assert "Incidents of 2026-03-01T11:00Z/2026-03-01T12:00Z (UTC), the newest audited time." in printed.lines
+    printed = typed("clients 10.0 --last 90m", warehouse=tmp_path, code=ANSWERED)
+    assert "the newest audited 1 h 30 min: 2026-03-01T10:30Z/2026-03-01T12:00Z" in printed.err
 
 
 def test_what_is_in_the_future_is_an_error(tmp_path: Path, typed: Typed) -> None:

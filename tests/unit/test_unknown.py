@@ -44,7 +44,10 @@ def test_incidents_of_time_that_was_not_audited(
     missing = text.replace(":00Z", ":00:00Z").split(", ") if hours else []
     unknown = {"not_audited": missing, "not_recorded": [], "data_until": {"c": "2026-03-01T13:00:00Z"}}
     document = typed(f"incidents {options} --json", warehouse=tmp_path, code=code).document
-    assert document == {"incidents": [], **unknown}
+    asked = [
+        f"{time}:00Z" if "T" in time else f"{time}T00:00:00Z" for time in options.removeprefix("--interval ").split("/")
+    ]
+    assert document == {"interval": "/".join(asked) if options else None, "incidents": [], **unknown}
 
 
 def test_the_incidents_of_the_audited_part_are_reported(tmp_path: Path, typed: Typed) -> None:

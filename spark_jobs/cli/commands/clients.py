@@ -27,7 +27,7 @@ def clients_command(arguments: Namespace) -> int:
     with opened(arguments) as warehouse:
         warehouse.progress("reading the members of the groups")
         tables = warehouse.published
-        interval = warehouse.time(**time_of(arguments)) or tables.last(_SEARCHED)
+        interval = warehouse.time(**time_of(arguments, warehouse)) or tables.last(_SEARCHED, arguments.cluster)
         clients = clients_named(tables, arguments.TEXT, Scope(interval, arguments.cluster, arguments.group))
     rows = [client._asdict() for client in clients]
     table = partial(pa.Table.from_pylist, rows, CLIENT_SCHEMA)

@@ -12,7 +12,7 @@ from spark_jobs.cli.commands.explain import recorder_lines_of, show_explanation
 from spark_jobs.cli.documents import answered, incidents_document
 from spark_jobs.cli.questions import opened, show_age, time_of
 from spark_jobs.cli.show_incidents import ORDERS, show_incidents
-from spark_jobs.cli.terminal import print_to_stderr, show_next
+from spark_jobs.cli.terminal import print_line, print_to_stderr, show_next
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import count
@@ -36,7 +36,7 @@ def incidents_command(arguments: Namespace) -> int:
             incidents = warehouse.incidents(
                 arguments.group,
                 cluster=arguments.cluster,
-                **time_of(arguments),
+                **time_of(arguments, warehouse),
                 is_open=arguments.open,
                 incident_id=arguments.id,
                 rule=arguments.rule,
@@ -52,6 +52,8 @@ def incidents_command(arguments: Namespace) -> int:
             show_explanation(Console(), _in_full(warehouse.stored, incident))
     else:
         show_age(incidents.data_age, warehouse.clock())
+        if arguments.last is not None:
+            print_line(Console(), f"Incidents of {incidents.interval} (UTC), the newest audited time.")
         show_incidents(Console(), incidents.incidents, unknown)
         for incident in incidents.incidents[:1]:
             show_next("incidents", arguments.warehouse, id=incident.incident_id)

@@ -16,7 +16,7 @@ def report_command(arguments: Namespace) -> int:
     if arguments.trace is not None:
         check_writable(Path(arguments.trace), "trace")
     with opened(arguments) as warehouse:
-        time = time_of(arguments)
+        time = time_of(arguments, warehouse)
         page = warehouse.report(arguments.group, cluster=arguments.cluster, **time, detailed=arguments.details)
     page.save(arguments.out)
     print(f"The report is in {printable(arguments.out)}: open it in a browser")

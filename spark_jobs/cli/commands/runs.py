@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from schemas import AUDIT_RUNS
+from spark_jobs.api.warehouse import AuditedWarehouse
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.questions import opened, time_of
 from spark_jobs.cli.terminal import Column, show_next, show_table, zone_name
@@ -24,12 +26,20 @@ def runs_command(arguments: Namespace) -> int:
     """Exit code 0 whatever became of the runs; 2 where there is none."""
     with opened(arguments) as warehouse:
         warehouse.progress("reading the runs")
-        runs = runs_of(warehouse.stored, warehouse.time(**time_of(arguments)), rejected=True)
+        runs = runs_of(warehouse.stored, _time(arguments, warehouse), rejected=True)
     if not answered(arguments, {"runs": runs}, partial(pa.Table.from_pylist, runs, arrow_schema(AUDIT_RUNS))):
         show_runs(Console(), runs)
         for row in [run for run in runs if run["outcome"] == "published"][:1]:
             show_next(f"verify {row['run_id']}", arguments.warehouse)
     return ExitCode.CLEAN if runs else ExitCode.WARNINGS
+
+
+def _time(arguments: Namespace, warehouse: AuditedWarehouse) -> Interval | None:
+    """`--last` ends now: a rejected run leaves no audited step behind."""
+    if arguments.last is None:
+        return warehouse.time(**time_of(arguments, warehouse))
+    now = warehouse.clock()
+    return Interval(now - timedelta(seconds=arguments.last), now)
 
 
 #: A row of `audit_runs`.

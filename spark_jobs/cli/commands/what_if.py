@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from spark_jobs.api.answers import Report
+from spark_jobs.api.warehouse import AuditedWarehouse
 from spark_jobs.cli import show_what_if, what_if_documents
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.questions import opened, time_of
@@ -27,20 +28,21 @@ _USUAL_UTILIZATION = 70
 
 def what_if_command(arguments: Namespace) -> int:
     """Exit code 0 whatever comes out: the question has been answered."""
-    request: dict[str, Any] = {"cluster": arguments.cluster, **time_of(arguments)}
     if arguments.size:
-        return _size(arguments, request)
+        return _size(arguments)
     _check_goals(arguments)
     if not arguments.group:
         raise CaseError("name the group with --group; --size alone is for all groups")
     if arguments.plan is not None:
         _check_alone("--plan shows the group as it is, with members less and more", vars(arguments) | {"plan": None})
-        return _plan(arguments, request)
+        return _plan(arguments)
     options = {name: getattr(arguments, name) for name in CASE_OPTIONS}
     if arguments.html:
         check_writable(Path(arguments.html), "report")
     with opened(arguments) as warehouse:
-        answer = warehouse.what_if(arguments.group, *(arguments.case or ()), **request, **options)
+        answer = warehouse.what_if(
+            arguments.group, *(arguments.case or ()), **_request(arguments, warehouse), **options
+        )
     if arguments.html:
         Report(answer.page()).save(arguments.html)
     if not answered(arguments, what_if_documents.comparison_document(answer.group, answer.comparison)):
@@ -53,23 +55,27 @@ def what_if_command(arguments: Namespace) -> int:
     return ExitCode.CLEAN
 
 
-def _plan(arguments: Namespace, request: dict[str, Any]) -> int:
+def _request(arguments: Namespace, warehouse: AuditedWarehouse) -> dict[str, Any]:
+    return {"cluster": arguments.cluster, **time_of(arguments, warehouse)}
+
+
+def _plan(arguments: Namespace) -> int:
     with opened(arguments) as warehouse:
-        answer = warehouse.plan(arguments.group, arguments.plan, **request)
+        answer = warehouse.plan(arguments.group, arguments.plan, **_request(arguments, warehouse))
     if not answered(arguments, what_if_documents.plan_document(answer.group, answer.plan)):
         show_what_if.show_plan(Console(), answer.group, answer.plan)
         _note(answer.group)
     return ExitCode.CLEAN
 
 
-def _size(arguments: Namespace, request: dict[str, Any]) -> int:
+def _size(arguments: Namespace) -> int:
     goals, load = _sizing_of(arguments)
     if not arguments.group:
-        return _fleet_size(arguments, request, goals, load)
+        return _fleet_size(arguments, goals, load)
     if arguments.spare is not None:
         raise CaseError("--spare is for the verdicts on all groups: leave out --group or --spare")
     with opened(arguments) as warehouse:
-        answer = warehouse.size(arguments.group, **goals._asdict(), load=load, **request)
+        answer = warehouse.size(arguments.group, **goals._asdict(), load=load, **_request(arguments, warehouse))
     if not answered(arguments, what_if_documents.size_document(answer.group, answer.size)):
         show_what_if.show_size(Console(), answer.group, answer.size)
         _note(answer.group)
@@ -83,12 +89,13 @@ def _note(group: GroupSteps) -> None:
         print(f"New members are in room {printable(group.configured.new_room)}, where --room names no other.")
 
 
-def _fleet_size(arguments: Namespace, request: dict[str, Any], goals: Goals, load: float) -> int:
+def _fleet_size(arguments: Namespace, goals: Goals, load: float) -> int:
     """Of all groups, by their published steps: nothing is played, so there is one goal."""
     if goals.backlog is not None or goals.drained is not None:
         raise CaseError("--backlog-below and --drained-within are played for one group: add --group")
     spare = 1 if arguments.spare is None else arguments.spare
     with opened(arguments) as warehouse:
+        request = _request(arguments, warehouse)
         answer = warehouse.fleet_size(goals.utilization or 1.0, load=load, spare=spare, **request)
     if not answered(arguments, what_if_documents.fleet_document(answer.interval, answer.needs)):
         show_what_if.show_fleet(Console(), answer.interval, answer.needs)

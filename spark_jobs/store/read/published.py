@@ -83,10 +83,13 @@ class PublishedTables:
         end = self.grid.floor(interval.end)
         return Interval(self.grid.floor(interval.start), end if end == interval.end else end + self.grid.length)
 
-    def last(self, length: timedelta) -> Interval:
-        """So long a time before the end of the newest audited step; raises `NothingPublishedError` without one."""
-        steps = [group.last_step for group in self.groups()]
+    def last(self, length: timedelta, cluster: str | None = None) -> Interval:
+        """So long a time before the end of the newest audited step, of any cluster or of one; raises
+        `NothingPublishedError` without such a step.
+        """
+        steps = [group.last_step for group in self.groups() if cluster in (None, group.cluster)]
         if not steps:
+            check_names(self, Scope(cluster=cluster))
             raise NothingPublishedError("no group was audited: there is no newest step")
         end = max(steps) + self.grid.length
         return Interval(end - length, end)
