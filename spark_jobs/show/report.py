@@ -20,6 +20,7 @@ from spark_jobs.show import fleet, spans
 from spark_jobs.show.data_age import data_age
 from spark_jobs.show.files import whole_file
 from spark_jobs.show.incidents import IncidentQuery, published_incidents, was_seen_in
+from spark_jobs.show.measured import Topics, measured
 from spark_jobs.show.page.groups import GroupRows
 from spark_jobs.show.page.page import PageContent, page
 from spark_jobs.show.rows import GROUP, QUEUE, Row, group_of
@@ -53,6 +54,8 @@ def report(
     chosen = groups[:detailed]
     progress("reading the groups that need attention most")
     sections = _sections(tables, chosen, interval, routes)
+    progress("reading their samples")
+    samples = measured(stored, [group_of(row) for row in chosen], interval)
     progress("folding the findings to incidents")
     query = IncidentQuery(None, scope.cluster, scope.consumer_group, routes=routes)
     incidents, trends = _incidents_and_trends(tables, requested, query)
@@ -62,7 +65,7 @@ def report(
             requested=requested,
             interval=interval,
             fleet=groups[:GROUPS],
-            groups=_groups(chosen, sections),
+            groups=_groups(chosen, sections, samples),
             notes=_left_out(groups, chosen),
             runs=runs_of(stored, interval),
             warehouse=stored.location.location,
@@ -128,12 +131,14 @@ def _worst_first(finding: Row) -> tuple[Any, ...]:
     return WORST_FIRST.index(finding["severity"]), finding["started_at"], finding["finding_id"]
 
 
-def _groups(chosen: Sequence[Row], sections: Mapping[str, _Section]) -> list[GroupRows]:
+def _groups(
+    chosen: Sequence[Row], sections: Mapping[str, _Section], samples: Mapping[tuple[str, str], Topics]
+) -> list[GroupRows]:
     max_rows = min(ROWS_OF_ONE, ROWS_OF_ALL // len(chosen))
-    return [_group(row, sections, max_rows) for row in chosen]
+    return [_group(row, sections, max_rows, samples.get(group_of(row), {})) for row in chosen]
 
 
-def _group(row: Row, sections: Mapping[str, _Section], max_rows: int) -> GroupRows:
+def _group(row: Row, sections: Mapping[str, _Section], max_rows: int, samples: Topics) -> GroupRows:
     """One group of the page: the first `max_rows` rows of each section, and a note for each that is cut."""
     group_sections = {name: section.get(group_of(row), []) for name, section in sections.items()}
     notes = [
@@ -141,9 +146,8 @@ def _group(row: Row, sections: Mapping[str, _Section], max_rows: int) -> GroupRo
         for name, section_rows in group_sections.items()
         if len(section_rows) > max_rows
     ]
-    return GroupRows(
-        fleet=row, notes=notes, **{name: section_rows[:max_rows] for name, section_rows in group_sections.items()}
-    )
+    shown = {name: section_rows[:max_rows] for name, section_rows in group_sections.items()}
+    return GroupRows(fleet=row, notes=notes, samples=samples, **shown)
 
 
 def _left_out(groups: Sequence[Row], chosen: Sequence[Row]) -> list[str]:

@@ -1,14 +1,18 @@
 """A small report by hand: what the sections found of two groups, without Spark."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import nan
 from typing import Any
+
+import numpy as np
 
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.domain.model.finding import Evidence
 from spark_jobs.domain.model.window import to_micros
+from spark_jobs.show.measured import Measured
 from spark_jobs.show.page.groups import GroupRows
 from spark_jobs.show.page.page import PageContent
-from tests.support.times import HOUR, at
+from tests.support.times import HOUR, at, ms
 
 
 def fleet_row(group: str, **facts: Any) -> dict[str, Any]:
@@ -58,6 +62,14 @@ def lag(start: float, end: float, queue_id: int, first: int | None, last: int | 
     rates = {"produced": seconds, "consumed": seconds / 2, "seconds": seconds}
     lags = {"lag_first": first, "lag_last": last, "lag_max": None if last is None else max(first or 0, last)}
     return place | rates | lags | {"start": at(start), "end": at(end)}
+
+
+def sampled(lags: Mapping[int, Sequence[int | None]], produced: float = 2, consumed: float = 1) -> Measured:
+    """The samples of the queues of `b` by second; since the one before as many messages a second in and out."""
+    unknown = [[nan if lag is None else float(lag) for lag in row] for row in lags.values()]
+    rates = (np.array([nan, *[rate] * (len(lags) - 1)]) for rate in (produced, consumed))
+    queues = [("b", queue_id) for queue_id in range(len(unknown[0]))]
+    return Measured(np.array([ms(second) for second in lags], float), queues, np.array(unknown), *rates)
 
 
 def step(**facts: Any) -> dict[str, Any]:
@@ -121,6 +133,7 @@ def twins(fleet: Mapping[str, Any]) -> GroupRows:
         findings=[finding(600, 3000)],
         status=[step()],
         notes=[],
+        samples={"t": sampled({0: (10, 10), 600: (20, 20), 3000: (20, 1500)})},
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
@@ -15,8 +15,9 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.phrases import number_text
+from spark_jobs.show.measured import Topics
+from spark_jobs.show.page.backlog import backlog_chart, is_known, rates_chart, without_samples
 from spark_jobs.show.page.charts import packed
-from spark_jobs.show.page.lines import backlog_chart, is_known, rates_chart
 from spark_jobs.show.page.style import clock, milliseconds, time_range
 from spark_jobs.show.page.timelines import ROWS, Numbers, members_timeline, numbers_of, ownership_timeline
 from spark_jobs.show.rows import Row
@@ -27,7 +28,9 @@ TOPICS = 12
 
 @dataclass(frozen=True)
 class GroupRows:
-    """The published rows of one group, folded for the page: its row of the fleet, and the rows of each section."""
+    """The published rows of one group, folded for the page: its row of the fleet, and the rows of each section; and the
+    `samples` of its topics that the source still has.
+    """
 
     fleet: Row
     members: Sequence[Row]
@@ -37,6 +40,7 @@ class GroupRows:
     findings: Sequence[Row]
     status: Sequence[Row]
     notes: Sequence[str]
+    samples: Topics = field(default_factory=dict)
 
 
 def group_page(rows: GroupRows, interval: Interval, requested: Interval, id: str) -> dict[str, Any]:
@@ -125,7 +129,13 @@ def _topic(name: str, rows: GroupRows, numbers: Numbers, interval: Interval, tim
         if left_out:
             topic["notes"].append(f"{left_out} queues are left out of the chart; queues with problems come first.")
     if is_known(backlog):
-        topic |= {"backlog": backlog_chart(backlog, time), "rates": rates_chart(backlog, time)}
+        samples = rows.samples.get(name)
+        topic |= {"backlog": backlog_chart(backlog, samples, time), "rates": rates_chart(backlog, samples, time)}
+        if without_samples(backlog, samples):
+            topic["notes"].append(
+                "Dots of the backlog are the first and last sample of an interval, of which rates are the mean: the "
+                "samples between them are not stored any more."
+            )
         if any(row["lag_first"] is None or row["lag_last"] is None for row in backlog):
             topic["notes"].append(
                 "Where a line of the backlog is broken, it is unknown: the group had not committed an offset, or no "

@@ -82,7 +82,7 @@ def test_tables_have_the_same_types_whatever_they_hold(warehouse: AuditedWarehou
 def test_a_time_without_an_end_goes_to_the_newest_step(warehouse: AuditedWarehouse) -> None:
     assert warehouse.time() is None
     then = replace(warehouse, clock=lambda: HOUR.end + timedelta(minutes=7))
-    assert then.time(timedelta(minutes=90)) == Interval.parse("2026-11-21T01:37/2026-11-21T03:07")
+    assert then.time(timedelta(minutes=90)) == Interval.parse("2026-11-21T01:30/2026-11-21T03:00")
     assert warehouse.time("2026-11-21T02:30") == Interval.parse("2026-11-21T02:30/2026-11-21T03:00")
     assert warehouse.time(until=datetime(2026, 11, 21, 2, 30, tzinfo=UTC)).start == HOUR.start  # type: ignore[union-attr]
     until = "2026-11-21T05:00+02:00"

@@ -9,7 +9,7 @@ import pytest
 from spark_jobs.show.page.page import page
 from tests.support.browser import needs_browser
 from tests.support.opened import Opened
-from tests.support.pages import content, finding, fleet_row, lag, member, span, state, troubled, twins
+from tests.support.pages import content, finding, fleet_row, lag, member, sampled, span, state, troubled, twins
 from tests.support.times import ms
 
 pytestmark = needs_browser
@@ -90,32 +90,38 @@ def test_lines_add_up_the_queues_and_break_where_nothing_is_known(open_page: Ope
     assert seen.marks("Backlog", "total", "x", "y", "lags") == [
         (ms(0), 20, "20 messages"),
         (ms(600), 40, "40 messages"),
-        (ms(600), 40, "40 messages"),
         (ms(3000), 1520, "1,520 messages"),
     ]
-    of_queue_1 = [(ms(0), 10), (ms(600), 20), (ms(600), 20), (ms(3000), 1500)]
+    of_queue_1 = [(ms(0), 10), (ms(600), 20), (ms(3000), 1500)]
     assert seen.marks("Backlog", "b:1", "x", "y") == of_queue_1
     assert {*seen.marks("Rates", "produced", "x", "y")} == {(ms(s), 2.0) for s in (0, 600, 3000)}
     assert {*seen.marks("Rates", "consumed", "y")} == {(1.0,)}
 
 
 def test_a_line_is_broken_where_nothing_is_known(open_page: Open) -> None:
-    rows = [lag(0, 600, 0, 10, 20), lag(0, 600, 1, 5, None), lag(600, 900, 0, None, None), lag(900, 1200, 0, 1, 2)]
-    seen = open_page(report(backlog=[*rows, lag(1500, 1800, 0, 3, 4)]), drawn="group-1")
-    total = seen.marks("Backlog", "total", "y", "lags")
-    # Nor does the total of one queue go on from that of two, nor over a time of which nothing is told.
-    assert [y for y, _ in total] == [15, None, 20, None, None, 1, 2, None, 3, 4]
-    assert [lags for y, lags in total if y is not None] == [
-        *("15 messages", "20 messages, and 1 queue unknown"),
-        *("1 messages", "2 messages", "3 messages", "4 messages"),
-    ]
+    lags = {0: (10, 5), 20: (20, None), 40: (30, 7), 60: (None, None), 80: (1, None), 100: (2, None), 200: (3, None)}
+    rows = [lag(0, 600, 0, 10, 3), lag(0, 600, 1, 5, None)]
+    seen = open_page(report(backlog=rows, samples={"t": sampled(lags)}), drawn="group-1")
+    total = seen.marks("Backlog", "total", "x", "y", "lags")
+    # Nor does the total of one queue go on from that of two, nor over 100 s where samples are 20 s apart.
+    assert [y for _, y, _ in total] == [15, None, 20, None, 37, None, None, None, 1, 2, None, 3]
+    assert [(x, text) for x, y, text in total if y == 20] == [(ms(20), "20 messages, and 1 queue unknown")]
     # What is known at one moment only has no line.
-    assert seen.marks("Backlog", "b:1 alone", "x", "y") == [(ms(0), 5)]
+    assert seen.marks("Backlog", "b:1 alone", "x", "y") == [(ms(0), 5), (ms(40), 7)]
     assert "it is unknown: the group had not committed an offset" in seen.page.locator(".topic .note").inner_text()
+    assert [y for (y,) in seen.marks("Backlog", "b:0", "y")] == [10, 20, 30, None, 1, 2, None, 3]
+
+
+def test_an_interval_whose_samples_are_gone_is_not_joined(open_page: Open) -> None:
+    rows = [lag(0, 600, 0, 10, 20), lag(0, 600, 1, 5, None), lag(600, 900, 0, None, None), lag(900, 1200, 0, 1, 2)]
+    seen = open_page(report(backlog=rows, samples={"t": sampled({1000: (5, 0), 1020: (6, 0)})}), drawn="group-1")
+    total = seen.marks("Backlog", "total alone", "x", "y")
+    assert total == [(ms(0), 15), (ms(600), 20)]
     assert seen.marks("Backlog", "b:0", "x", "y") == [
-        *((ms(0), 10), (ms(600), 20), (ms(600), None), (ms(900), None), (ms(900), 1), (ms(1200), 2)),
-        *((ms(1200), None), (ms(1500), 3), (ms(1800), 4)),
+        *((ms(0), 10), (ms(0), None), (ms(600), 20), (ms(600), None), (ms(1000), 5), (ms(1020), 6)),
     ]
+    assert [y for (y,) in seen.marks("Rates", "produced", "y")] == [2, 2, None, 2, 2]
+    assert "Dots of the backlog are the first and last sample" in seen.page.locator(".topic .note").first.inner_text()
 
 
 def test_a_tooltip_says_queue_owners_times_and_lag(open_page: Open) -> None:

@@ -1,0 +1,147 @@
+"""The backlog and rates of topics over time, sample by sample, as charts draw them."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from schemas import OFFSET_SNAPSHOTS
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.window import MILLISECOND, SECOND
+from spark_jobs.store.arrow_values import one_array, sizes_of
+from spark_jobs.store.read.stored import Filter, StoredTables
+
+Values = NDArray[np.float64]
+#: By topic its samples.
+Topics = Mapping[str, "Measured"]
+_OFFSETS = {"end_offset": "broker_offset"} | {
+    name: name for name in ("consumer_offset", "pull_offset", "last_timestamp")
+}
+#: Samples that are further apart than so many usual distances have a gap between them.
+_GAP = 3
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The samples of one topic. `times`: ms; `lags`: messages, times × `queues`; `produced`, `consumed`: messages a
+    second of all queues since the sample before. NaN is unknown, also after a gap.
+    """
+
+    times: Values
+    queues: Sequence[Place]
+    lags: Values
+    produced: Values
+    consumed: Values
+
+    @cached_property
+    def total(self) -> Values:
+        """Messages of the queues with a known backlog; NaN: none is known."""
+        known = ~np.isnan(self.lags)
+        return np.where(known.any(axis=1), np.where(known, self.lags, 0).sum(axis=1), np.nan)
+
+    @cached_property
+    def breaks(self) -> NDArray[np.bool_]:
+        """By sample, True if no line leads to it: it follows a gap."""
+        distances = np.diff(self.times)
+        usual = np.median(distances) if len(distances) else 0
+        return np.append([True], distances > _GAP * usual)[: len(self.times)]
+
+
+def measured(
+    stored: StoredTables, groups: Collection[tuple[str, str]], interval: Interval
+) -> Mapping[tuple[str, str], Topics]:
+    """By (cluster, group) the samples of its topics in the interval, as far as the source still has them."""
+    if not groups or not stored.exists(OFFSET_SNAPSHOTS):
+        return {}
+    clusters, names = (sorted(set(column)) for column in zip(*groups, strict=True))
+    conditions = [
+        *(Filter("cluster", "IN", clusters), Filter("consumer_group", "IN", names)),
+        *(Filter("captured_at", ">=", interval.start), Filter("captured_at", "<", interval.end)),
+    ]
+    rows = stored.read(OFFSET_SNAPSHOTS, OFFSET_SNAPSHOTS.columns, conditions).combine_chunks()
+    found: dict[tuple[str, str], dict[str, Measured]] = {group: {} for group in groups}
+    for (cluster, group, topic), samples in _by_topic(rows):
+        if (cluster, group) in found:
+            found[cluster, group][topic] = _measured(samples)
+    return found
+
+
+def _by_topic(rows: pa.Table) -> Iterator[tuple[tuple[str, str, str], pa.Table]]:
+    """The rows of each (cluster, group, topic), in the order of time."""
+    keys = ("cluster", "consumer_group", "topic")
+    in_order = rows.sort_by([(name, "ascending") for name in (*keys, "captured_at")])
+    if not len(in_order):
+        return
+    is_first = np.zeros(len(in_order), bool)
+    is_first[0] = True
+    for name in keys:
+        column = one_array(in_order[name])
+        is_first[1:] |= pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+    for start, end in pairwise([*np.flatnonzero(is_first).tolist(), len(in_order)]):
+        cluster, group, topic = (in_order[name][start].as_py() for name in keys)
+        yield (cluster, group, topic), in_order.slice(start, end - start)
+
+
+def _measured(rows: pa.Table) -> Measured:
+    samples = _samples(rows)
+    seconds = np.diff(samples.times) / SECOND
+    lags = np.where(samples.lag == UNKNOWN, np.nan, samples.lag)
+    found = Measured(samples.times / MILLISECOND, samples.queues, lags, np.empty(0), np.empty(0))
+    produced, consumed = (
+        np.where(found.breaks, np.nan, np.append([np.nan], _grown(offsets) / seconds)[: len(samples.times)])
+        for offsets in (samples.end_offset, samples.consumed_to)
+    )
+    return Measured(found.times, found.queues, found.lags, produced, consumed)
+
+
+def _samples(rows: pa.Table) -> OffsetSamples:
+    """The rows of one topic as matrices, of each time one."""
+    at = one_array(rows["captured_at"]).cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    times, places = np.unique(at.to_numpy(), return_index=True)
+    lists = one_array(rows["offsets"].take(pa.array(places)))
+    flat = lists.flatten()
+    row = np.repeat(np.arange(len(times)), sizes_of(lists))
+    brokers = flat.field("broker_name").dictionary_encode()
+    broker, queue_id = (pc.fill_null(column, -1).to_numpy() for column in (brokers.indices, flat.field("queue_id")))
+    is_queue = (broker >= 0) & (queue_id >= 0)
+    pairs, column = np.unique(np.stack([broker, queue_id])[:, is_queue], axis=1, return_inverse=True)
+    shape = len(times), pairs.shape[1]
+    matrices = {}
+    for name, stored_name in _OFFSETS.items():
+        matrices[name] = np.full(shape, UNKNOWN)
+        numbers = pc.fill_null(flat.field(stored_name), UNKNOWN).to_numpy()
+        matrices[name][row[is_queue], column.ravel()] = numbers[is_queue]
+    present = np.zeros(shape, bool)
+    present[row[is_queue], column.ravel()] = True
+    names = brokers.dictionary.to_pylist()
+    queues = [(names[number], queue_id) for number, queue_id in pairs.T.tolist()]
+    return OffsetSamples(times, queues, **matrices, present=present)
+
+
+def _grown(offsets: Matrix) -> Values:
+    """By how much the known ones of all queues went forward from each sample to the next; NaN: none is known."""
+    known = (offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN)
+    grown = np.where(known, np.maximum(np.where(known, offsets[1:] - offsets[:-1], 0), 0), 0).sum(axis=1)
+    return np.where(known.any(axis=1), grown, np.nan)
+
+
+def thinned(times: Values, values: Values, parts: int) -> NDArray[np.int64]:
+    """Places of the values to draw: first, last, lowest and highest of each of so many parts of the time, and a place
+    of NaN. All, if there are no more.
+    """
+    if len(times) <= 4 * parts:
+        return np.arange(len(times))
+    part = np.minimum(parts * (times - times[0]) // (times[-1] - times[0]), parts - 1)
+    starts = np.flatnonzero(np.diff(part, prepend=-1))
+    ends = np.append(starts[1:], len(times)) - 1
+    is_unknown = np.isnan(values)
+    lowest = np.lexsort((np.where(is_unknown, np.inf, values), part))[starts]
+    highest = np.lexsort((np.where(is_unknown, -np.inf, values), part))[ends]
+    unknown = np.lexsort((~is_unknown, part))[starts]
+    return np.unique(np.concatenate([starts, ends, lowest, highest, unknown[is_unknown[unknown]]]))
