@@ -19,7 +19,7 @@ from spark_jobs.store.read.stored import Filter, StoredTables
 
 Values = NDArray[np.float64]
 #: By topic its samples.
-Topics = Mapping[str, "Measured"]
+Topics = Mapping[str, "SampledTopic"]
 _OFFSETS = {"end_offset": "broker_offset"} | {
     name: name for name in ("consumer_offset", "pull_offset", "last_timestamp")
 }
@@ -28,7 +28,7 @@ _GAP = 3
 
 
 @dataclass(frozen=True)
-class Measured:
+class SampledTopic:
     """The samples of one topic. `times`: ms; `lags`: messages, times × `queues`; `produced`, `consumed`: messages a
     second of all queues since the sample before. NaN is unknown, also after a gap.
     """
@@ -65,11 +65,11 @@ def measured(
         *(Filter("captured_at", ">=", interval.start), Filter("captured_at", "<", interval.end)),
     ]
     rows = stored.read(OFFSET_SNAPSHOTS, OFFSET_SNAPSHOTS.columns, conditions).combine_chunks()
-    found: dict[tuple[str, str], dict[str, Measured]] = {group: {} for group in groups}
+    topics_of_group: dict[tuple[str, str], dict[str, SampledTopic]] = {group: {} for group in groups}
     for (cluster, group, topic), samples in _by_topic(rows):
-        if (cluster, group) in found:
-            found[cluster, group][topic] = _measured(samples)
-    return found
+        if (cluster, group) in topics_of_group:
+            topics_of_group[cluster, group][topic] = _measured(samples)
+    return topics_of_group
 
 
 def _by_topic(rows: pa.Table) -> Iterator[tuple[tuple[str, str, str], pa.Table]]:
@@ -88,16 +88,16 @@ def _by_topic(rows: pa.Table) -> Iterator[tuple[tuple[str, str, str], pa.Table]]
         yield (cluster, group, topic), in_order.slice(start, end - start)
 
 
-def _measured(rows: pa.Table) -> Measured:
+def _measured(rows: pa.Table) -> SampledTopic:
     samples = _samples(rows)
     seconds = np.diff(samples.times) / SECOND
     lags = np.where(samples.lag == UNKNOWN, np.nan, samples.lag)
-    found = Measured(samples.times / MILLISECOND, samples.queues, lags, np.empty(0), np.empty(0))
+    topic = SampledTopic(samples.times / MILLISECOND, samples.queues, lags, np.empty(0), np.empty(0))
     produced, consumed = (
-        np.where(found.breaks, np.nan, np.append([np.nan], _grown(offsets) / seconds)[: len(samples.times)])
+        np.where(topic.breaks, np.nan, np.append([np.nan], _grown(offsets) / seconds)[: len(samples.times)])
         for offsets in (samples.end_offset, samples.consumed_to)
     )
-    return Measured(found.times, found.queues, found.lags, produced, consumed)
+    return SampledTopic(topic.times, topic.queues, topic.lags, produced, consumed)
 
 
 def _samples(rows: pa.Table) -> OffsetSamples:

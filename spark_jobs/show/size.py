@@ -17,7 +17,8 @@ from spark_jobs.domain.what_if.fleet_size import (
     fleet_need,
     why_no_verdict,
 )
-from spark_jobs.domain.what_if.size import Goals, Size, refuted, size
+from spark_jobs.domain.what_if.refuted import refuted
+from spark_jobs.domain.what_if.size import Goals, Size, size
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.trends import observed_shares

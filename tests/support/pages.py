@@ -9,7 +9,7 @@ import numpy as np
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.domain.model.finding import Evidence
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.show.measured import Measured
+from spark_jobs.show.measured import SampledTopic
 from spark_jobs.show.page.groups import GroupRows
 from spark_jobs.show.page.page import PageContent
 from tests.support.times import HOUR, at, ms
@@ -64,12 +64,12 @@ def lag(start: float, end: float, queue_id: int, first: int | None, last: int | 
     return place | rates | lags | {"start": at(start), "end": at(end)}
 
 
-def sampled(lags: Mapping[int, Sequence[int | None]], produced: float = 2, consumed: float = 1) -> Measured:
+def sampled(lags: Mapping[int, Sequence[int | None]], produced: float = 2, consumed: float = 1) -> SampledTopic:
     """The samples of the queues of `b` by second; since the one before as many messages a second in and out."""
     unknown = [[nan if lag is None else float(lag) for lag in row] for row in lags.values()]
     rates = (np.array([nan, *[rate] * (len(lags) - 1)]) for rate in (produced, consumed))
     queues = [("b", queue_id) for queue_id in range(len(unknown[0]))]
-    return Measured(np.array([ms(second) for second in lags], float), queues, np.array(unknown), *rates)
+    return SampledTopic(np.array([ms(second) for second in lags], float), queues, np.array(unknown), *rates)
 
 
 def step(**facts: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import count, known_sum, number_text
-from spark_jobs.show.measured import Measured, Values, thinned
+from spark_jobs.show.measured import SampledTopic, Values, thinned
 from spark_jobs.show.page.lines import Points, coordinates, dots, draw_lines, isolated, named
 from spark_jobs.show.page.style import DIM, INK, clock, lines_figure, milliseconds
 from spark_jobs.show.rows import Row
@@ -32,7 +32,7 @@ def is_known(rows: Iterable[Row]) -> bool:
     return any(row["lag_first"] is not None or row["lag_last"] is not None for row in rows)
 
 
-def without_samples(rows: Iterable[Row], samples: Measured | None) -> list[Row]:
+def without_samples(rows: Iterable[Row], samples: SampledTopic | None) -> list[Row]:
     """The rows with a known backlog in whose time there is no sample any more."""
     times = np.empty(0) if samples is None else samples.times
     return [
@@ -44,7 +44,7 @@ def without_samples(rows: Iterable[Row], samples: Measured | None) -> list[Row]:
     ]
 
 
-def backlog_chart(rows: Sequence[Row], samples: Measured | None, time: Range1d) -> figure:
+def backlog_chart(rows: Sequence[Row], samples: SampledTopic | None, time: Range1d) -> figure:
     """The backlog in messages: a line per queue, largest first, and a thick one for the topic.
 
     Lines join samples, and break where the lag is unknown; the topic's also where the set of known queues changes, as a
@@ -64,7 +64,7 @@ def backlog_chart(rows: Sequence[Row], samples: Measured | None, time: Range1d) 
     return chart
 
 
-def rates_chart(rows: Sequence[Row], samples: Measured | None, time: Range1d) -> figure:
+def rates_chart(rows: Sequence[Row], samples: SampledTopic | None, time: Range1d) -> figure:
     """Messages per second produced (solid) and consumed (dashed), of the whole topic, since the sample before; of an
     interval without samples the mean.
     """
@@ -78,7 +78,7 @@ def rates_chart(rows: Sequence[Row], samples: Measured | None, time: Range1d) ->
     return chart
 
 
-def _queue_line(queue: Place, rows: Iterable[Row], samples: Measured | None, parts: int) -> Points:
+def _queue_line(queue: Place, rows: Iterable[Row], samples: SampledTopic | None, parts: int) -> Points:
     """Of one queue: dots of the rows, and the line through the samples."""
     points = [
         point for row in rows for end in (("start", "lag_first"), ("end", "lag_last")) for point in _dot(row, *end)
@@ -104,7 +104,7 @@ def _broken(
     return list(zip(x.tolist(), y.tolist(), strict=True))
 
 
-def _steps(samples: Measured, values: Values) -> Iterator[tuple[float, float]]:
+def _steps(samples: SampledTopic, values: Values) -> Iterator[tuple[float, float]]:
     """A step from the sample before each kept one to it."""
     kept = thinned(samples.times, values, _PARTS)
     kept = kept[kept > 0]
@@ -143,7 +143,7 @@ def _row_totals(rows: Iterable[Row]) -> Iterator[_Total]:
                 yield at, nan, 0
 
 
-def _sample_totals(samples: Measured | None) -> Iterator[_Total]:
+def _sample_totals(samples: SampledTopic | None) -> Iterator[_Total]:
     if samples is None:
         return
     known = ~np.isnan(samples.lags)

@@ -9,7 +9,7 @@ import pytest
 from schemas import OFFSET_SNAPSHOTS
 from spark_jobs.api.warehouse import open_warehouse
 from spark_jobs.domain.model.intervals import EPOCH, Interval
-from spark_jobs.show.measured import Measured, measured, thinned
+from spark_jobs.show.measured import SampledTopic, measured, thinned
 from spark_jobs.store.read.delta import delta_tables
 from tests.support.recordings import HOUR
 from tests.support.snapshots import offsets
@@ -21,7 +21,7 @@ from tests.unit.report.test_charts import figures
 PAYMENT = ("demo", "payment-service")
 
 
-def at(measured: Measured, moment: str) -> int:
+def at(measured: SampledTopic, moment: str) -> int:
     """The place of the first sample since then."""
     time = (datetime.fromisoformat(f"2026-11-21T{moment}+00:00") - EPOCH) / timedelta(milliseconds=1)
     return int(np.searchsorted(measured.times, time))
