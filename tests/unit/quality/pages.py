@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,8 @@ def counted(snapshots: Sequence[Mapping[str, Any]]) -> Facts:
     found = arrow_rows(SUITE.table, [dict(row) for row in snapshots], SETTINGS)
     in_steps = found.adding(step_start=pa.array(step).cast(pa.timestamp("us", "UTC")))
     whole = SUITE.prepare(in_steps, {ROUTE_SNAPSHOTS: arrow_rows(ROUTE_SNAPSHOTS, [], SETTINGS)})
-    return {SUITE.table: [step_facts(SUITE, [fact]) for fact in counts_of(whole, SUITE).facts()]}
+    steps = groupby(counts_of(whole, SUITE).facts(), key=lambda fact: fact.step_start)
+    return {SUITE.table: [step_facts(SUITE, [*of_step]) for _, of_step in steps]}
 
 
 def few_quarantined(percent: float) -> ExpectFewRowsToBeQuarantined:

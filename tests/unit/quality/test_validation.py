@@ -11,11 +11,14 @@ import pytest
 
 from spark_jobs.errors import QualitySiteError
 from spark_jobs.pipeline.quality import validation
-from spark_jobs.pipeline.quality.checks import CheckResults
+from spark_jobs.pipeline.quality.checks import CheckResults, closed_clusters
 from spark_jobs.pipeline.quality.suites import suite
 from spark_jobs.pipeline.quality.validation import validate, write_pages
+from tests.support.snapshots import membership
 from tests.support.times import at
-from tests.unit.quality.pages import HOSTILE, SUITE, rows, validated
+from tests.unit.quality.pages import HOSTILE, SUITE, counted, rows, validated
+
+_FEW = "few_rows_are_quarantined"
 
 
 def page_of(site: Path, run_id: str) -> str:
@@ -46,6 +49,19 @@ def test_what_failed_is_shown_with_its_numbers(tmp_path: Path) -> None:
     assert "(warning): Every connection has a client id of 1 to 255 characters." in " ".join(row.split())
     assert "text-success" in row_of(page, "keys_are_unique")
     assert "37.5" in row_of(page, "few_rows_are_quarantined")
+
+
+def test_a_limit_counts_in_each_cluster_and_a_row_without_one_in_all(tmp_path: Path) -> None:
+    """Of `c` 1 of 99 rows breaks a rule, of `d` 1 of 2; then each has one more, whose cluster is not known."""
+    large = [membership(second, "" if second == 0 else "c1") for second in range(99)]
+    small = [membership(second, "" if second == 0 else "c1") | {"cluster": "d"} for second in range(2)]
+    nameless = [membership(0, "c1") | {"cluster": ""}]
+    (few,) = (one for one in validated(tmp_path, "r1", counted([*large, *small]), 1.5) if one.expectation == _FEW)
+    assert (few.success, few.observed_value, few.clusters) == (False, 50.0, ["d"])
+    assert closed_clusters([few], {"c", "d"}) == {"d"}
+    every = validated(tmp_path, "r2", counted([*large, *small, *nameless]), 1.5)
+    (few,) = (one for one in every if one.expectation == _FEW)
+    assert (round(few.observed_value, 2), few.clusters) == (66.67, ["c", "d"])
 
 
 def test_the_index_lists_the_newest_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
