@@ -194,7 +194,8 @@ _SIZE_COLUMNS = (
 FleetRow = tuple[str, str, FleetNeed]
 _FLEET_NOTE = (
     "How busy members were in the busiest step, by their listeners and pulls. UNEVEN: enough members, of which one is "
-    f"slower or has more to do. NOT_BY_MEMBERS: one queue is the limit, or there are too few. {_SEE}"
+    f"slower or has more to do. NOT_BY_MEMBERS: one queue is the limit, or there are too few. UNKNOWN: an incident is "
+    f"open, or less than half of the time was observed. {_SEE}"
 )
 
 
@@ -224,5 +225,5 @@ _FLEET_COLUMNS: tuple[Column[FleetRow], ...] = (
     measure("all\nmembers", "all_members", lambda row: percent_text(row[2].utilization)),
     measure("busiest\nmember", "busiest_member", _busiest_of_fleet),
     measure("members\nneeded", "needed", lambda row: "-" if row[2].needed is None else f"{row[2].needed:,}"),
-    Column("no verdict because", lambda row: row[2].reason or "", _reason_word),
+    Column("no verdict because", lambda row: row[2].reason or "", _reason_word, drop=1),
 )

@@ -361,7 +361,6 @@ def test_the_error_of_a_late_step_is_printed_once(monkeypatch: pytest.MonkeyPatc
         "checking paths and tables",
         "loading the audit",
         "looking for late snapshots",
-        "looking for late snapshots",
         "2026-11-21T03:00Z/2026-11-21T04:00Z: publishing",
         "Next: rebalance-audit status --warehouse s3a://b/w",
         "rebalance-audit: 2026-11-21T04:00Z/2026-11-21T05:00Z: run\\x1b x\\nholds it",

@@ -87,7 +87,7 @@ def test_a_client_is_shown_in_all_its_groups(ask: Typed) -> None:
     assert ask("clients 10.0.0.1:6").lines == [second, f"1 connection in 1 group, {day}"]
     assert ask("clients h1 --group G").lines[:-1] == [first]
     assert ask("clients h1 --interval 2026-03-01T11:00/2026-03-01T12:00").lines[:-1] == [second]
-    assert ask("clients h1 --last 1h", code=2).out.startswith("no such client id or address, as audited in 20")
+    assert ask("clients h1 --last 1h").lines[:-1] == [second]
     assert ask("clients nobody", code=2).lines == [f"no such client id or address, {day}"]
     (client,) = ask("clients h2 --json").document["clients"]
     assert (client["first_seen"], client["last_seen"]) == ("2026-03-01T10:00:00Z", "2026-03-01T12:00:00Z")
