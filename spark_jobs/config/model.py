@@ -22,7 +22,7 @@ from spark_jobs.domain.incidents.team_routes import TeamRoute
 from spark_jobs.domain.model.intervals import StepGrid
 from spark_jobs.domain.model.silences import Silence
 from spark_jobs.domain.model.thresholds import Count, Seconds, Thresholds
-from spark_jobs.domain.model.window import HOUR, SECOND, AuditSettings, to_micros
+from spark_jobs.domain.model.window import HOUR, SECOND, SNAPSHOT_HOLDS, AuditSettings, to_micros
 from spark_jobs.domain.rocketmq.strategies import ConfigQueues, StrategySettings
 from spark_jobs.errors import IntervalError
 
@@ -129,7 +129,7 @@ class Configuration(_Section):
     @property
     def max_gap(self) -> timedelta:
         """How long a state holds without another snapshot; 3 × collection interval unless set."""
-        return timedelta(seconds=self.max_gap_seconds) if self.max_gap_seconds else 3 * self.cadence
+        return timedelta(seconds=self.max_gap_seconds) if self.max_gap_seconds else SNAPSHOT_HOLDS * self.cadence
 
     @property
     def sightings(self) -> timedelta:
@@ -149,7 +149,7 @@ class Configuration(_Section):
     @property
     def audit_settings(self) -> AuditSettings:
         """Return what the kernel needs of it."""
-        max_gap = self.max_gap_seconds or 3 * self.cadence_seconds
+        max_gap = self.max_gap_seconds or SNAPSHOT_HOLDS * self.cadence_seconds
         step, cadence = self.step_seconds * SECOND, self.cadence_seconds * SECOND
         return AuditSettings(
             step, cadence, max_gap * SECOND, self.thresholds, sightings=self.sightings_days * 24 * HOUR

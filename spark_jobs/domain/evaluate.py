@@ -12,6 +12,7 @@ from spark_jobs.domain.kernel.locks import with_locks
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.progress import topic_progress
 from spark_jobs.domain.kernel.rebalances import rebalances
+from spark_jobs.domain.kernel.recorded_interval import as_recorded
 from spark_jobs.domain.kernel.removed_queues import gone_topics
 from spark_jobs.domain.kernel.timeline import StepTimeline
 from spark_jobs.domain.kernel.triggers import SwitchedAt, expired_at, switches, with_moves
@@ -66,6 +67,7 @@ def _is_known_otherwise(step: AuditedStep) -> bool:
 def audited_step(history: GroupHistory, replays: Replays, settings: AuditSettings, step_start: int) -> AuditedStep:
     """The step replayed and measured. `replays` is the group's own: it knows the states of the steps before."""
     window = settings.window(step_start)
+    settings = as_recorded(history, window, settings)
     spans = group_spans(history, window, settings)
     absences = gone_topics(history, spans.routes, spans.memberships, window, settings)
     switched = {topic: switches(series, window, absences.get(topic, ())) for topic, series in history.serving.items()}

@@ -9,6 +9,7 @@ from schemas import CLIENT_SNAPSHOTS, EVERY_CADENCE, MEMBERSHIP_SNAPSHOTS, OPTIO
 from schemas.differences import lasting_differences, missing_columns
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval, duration_text, format_utc
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.operate.source_questions import NEEDED_FIELDS, QUESTIONS, OwnTables, Times
 from spark_jobs.store.read.delta import DeltaTables
@@ -19,8 +20,6 @@ _MOST = 5
 _AHEAD = timedelta(minutes=5)
 #: Zones differ from UTC by multiples of this.
 _ZONES = timedelta(minutes=30)
-#: Usual distances of snapshots, in collection intervals, beyond which another interval is assumed.
-_LEAST, _GREATEST = 0.5, 1.5
 _WITHOUT = "without it, messages that the broker may delete before they are consumed are unknown"
 _WITHOUT_CLIENTS = "without it, strategies, owned queues and processing times of clients are unknown"
 
@@ -137,7 +136,7 @@ def _of_times(table: Table, times: Times, configuration: Configuration, now: dat
     if table not in EVERY_CADENCE or times.usual_seconds is None:
         return
     cadence = configuration.cadence_seconds
-    if not _LEAST * cadence <= times.usual_seconds <= _GREATEST * cadence:
+    if not configuration.audit_settings.is_about(times.usual_seconds * SECOND):
         text = f"snapshots are {times.usual_seconds:g} s apart, and cadence_seconds is {cadence}"
         advice = f"set `cadence_seconds: {round(times.usual_seconds)}` in the configuration, and give it with --config"
         yield problem(ProblemSeverity.WARNING, text, "", advice)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
@@ -99,6 +99,10 @@ def overlaps(start: int, end: int, in_order: Sequence[Lasting]) -> Iterator[tupl
 SECOND = 1_000_000
 MILLISECOND = 1_000
 HOUR = 3600 * SECOND
+#: For so many collection intervals a snapshot holds unless configured.
+SNAPSHOT_HOLDS = 3
+#: Snapshots are taken as often as configured, if the time between two is within these multiples of it.
+_LEAST, _GREATEST = 0.5, 1.5
 
 
 def to_micros(moment: datetime) -> int:
@@ -138,6 +142,15 @@ class AuditSettings:
     def look_back(self) -> int:
         """How far before a step snapshots are read: the warm-up, and the state that held when it began."""
         return self.warm_up + self.max_gap
+
+    def is_about(self, cadence: float) -> bool:
+        """Return whether snapshots so far apart are taken about as often as configured."""
+        return _LEAST * self.cadence <= cadence <= _GREATEST * self.cadence
+
+    def recorded_every(self, cadence: int) -> AuditSettings:
+        """The same with another collection interval; a gap that is configured by itself stays."""
+        follows = self.max_gap == SNAPSHOT_HOLDS * self.cadence
+        return replace(self, cadence=cadence, max_gap=SNAPSHOT_HOLDS * cadence if follows else self.max_gap)
 
     def window(self, step_start: int) -> StepWindow:
         """The window of the step that begins then."""

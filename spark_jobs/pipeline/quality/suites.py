@@ -23,6 +23,8 @@ from spark_jobs.pipeline.quality.step_expectations import (
 )
 
 _BEFORE = "as at the same time of the days before."
+#: With more snapshots than so many percent of those expected, the recorder has another collection interval.
+_MOST_SEEN = 200
 _CRITICAL, _WARNING = FailureSeverity.CRITICAL, FailureSeverity.WARNING
 
 
@@ -80,10 +82,11 @@ def of_source(table: Table, interval: Interval, configuration: Configuration) ->
         yield ExpectCadenceToBeKept(
             name="cadence_is_kept",
             says=f"Of everything that was recorded in a step, at least {quality.seen_percent:g} % of the snapshots are "
-            f"there, one every {configuration.cadence_seconds} s from its first to its last.",
+            f"there, one every {configuration.cadence_seconds} s from its first to its last; at most {_MOST_SEEN} %. "
+            "Otherwise set `cadence_seconds` to the recorder's interval.",
             severity=_WARNING,
             cadence=configuration.cadence // timedelta(microseconds=1),
-            bounds={step.start.isoformat(): [quality.seen_percent, None] for step in grid.steps(interval)},
+            bounds={step.start.isoformat(): [quality.seen_percent, _MOST_SEEN] for step in grid.steps(interval)},
         )
 
 
