@@ -42,8 +42,9 @@ def ask_group(cluster: Cluster, asking: CallRunner, group: str) -> list[Call]:
     topics = subscribed | committed | {RETRY + group}
     cluster.consumed[group] = frozenset(topic for topic in topics if is_topic_of(topic, group))
     cluster.missed[group] = _missed("members", brokers, answers) or _missed("offsets", brokers, offsets)
-    both = zip(brokers, answers, strict=True)
-    return _client_calls(cluster, group, [broker for broker, answer in both if answer.outcome is CallOutcome.ANSWERED])
+    outcomes = zip(brokers, (answer.outcome for answer in answers), strict=True)
+    answered = [broker for broker, outcome in outcomes if outcome is CallOutcome.ANSWERED]
+    return _client_calls(cluster, group, answered)
 
 
 def _missed(what: str, brokers: Sequence[Callee], answers: Sequence[Answer]) -> str:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from spark_jobs.domain.model.history import GroupHistory
+from spark_jobs.domain.model.series import Timed
 from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow
 
 #: So many times between two snapshots of one thing, and this part of all times alike, show how often a recorder takes
@@ -14,8 +15,8 @@ _TOLERANCE = 0.25
 
 def as_recorded(history: GroupHistory, window: StepWindow, settings: AuditSettings) -> AuditSettings:
     """The settings with the interval that the snapshots of the step show, if it is far from the configured one."""
-    every_interval = *history.memberships.values(), *history.routes.values(), *history.offsets.values()
-    of_series = [np.diff(series.times[series.inside(window.start, window.end)]) for series in every_interval]
+    polled: list[Timed] = [*history.memberships.values(), *history.routes.values(), *history.offsets.values()]
+    of_series = [np.diff(series.times[series.inside(window.start, window.end)]) for series in polled]
     if max(map(len, of_series), default=0) < _ENOUGH:
         return settings
     between = np.concatenate(of_series)
