@@ -14,9 +14,9 @@ _TOLERANCE = 0.25
 
 
 def as_recorded(history: GroupHistory, window: StepWindow, settings: AuditSettings) -> AuditSettings:
-    """The settings with the interval that the snapshots of the step show, if it is far from the configured one."""
+    """The settings with the interval that the snapshots of the window show, if it is far from the configured one."""
     polled: list[Timed] = [*history.memberships.values(), *history.routes.values(), *history.offsets.values()]
-    of_series = [np.diff(series.times[series.inside(window.start, window.end)]) for series in polled]
+    of_series = [np.diff(series.times[series.inside(window.read_from, window.end)]) for series in polled]
     if max(map(len, of_series), default=0) < _ENOUGH:
         return settings
     between = np.concatenate(of_series)

@@ -101,8 +101,9 @@ MILLISECOND = 1_000
 HOUR = 3600 * SECOND
 #: For so many collection intervals a snapshot holds unless configured.
 SNAPSHOT_HOLDS = 3
-#: Snapshots are taken as often as configured, if the time between two is within these multiples of it.
-_LEAST, _GREATEST = 0.5, 1.5
+#: Snapshots are taken as often as configured, if the time between two is within these multiples of it: none of them is
+#: the ratio of two intervals that people choose, so that no step is on the other side by a few milliseconds.
+_LEAST, _GREATEST = 0.6, 1.4
 
 
 def to_micros(moment: datetime) -> int:

@@ -24,7 +24,7 @@ from spark_jobs.pipeline.quality.step_expectations import (
 
 _BEFORE = "as at the same time of the days before."
 #: With more snapshots than so many percent of those expected, the recorder has another collection interval.
-_MOST_SEEN = 200
+_MOST_SEEN = 160
 _CRITICAL, _WARNING = FailureSeverity.CRITICAL, FailureSeverity.WARNING
 
 

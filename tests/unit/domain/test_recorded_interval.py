@@ -10,7 +10,7 @@ from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.domain.kernel.recorded_interval import as_recorded
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import SECOND, AuditSettings
-from tests.support.kernel import SETTINGS, WINDOW, group_histories, published, settings
+from tests.support.kernel import SETTINGS, WINDOW, group_histories, published
 from tests.support.snapshots import healthy_group
 from tests.support.times import at
 
@@ -34,7 +34,10 @@ def interval(seconds: Iterable[float], configured: AuditSettings = SETTINGS) -> 
         ([70 * number + number % 3 for number in range(40)], (71, 213)),
         # About as configured; ten times between two snapshots, and one less: the recorder has just begun; a broker that
         # answers now and then.
-        (range(0, SECONDS, 29), (20, 60)),
+        (range(0, SECONDS, 27), (20, 60)),
+        (range(0, SECONDS, 13), (20, 60)),
+        (range(0, SECONDS, 10), (10, 30)),
+        (range(0, SECONDS, 30), (30, 90)),
         (range(0, 770, 70), (70, 210)),
         (range(0, 700, 70), (20, 60)),
         ([second for second in range(0, SECONDS, 20) if second % 140 in (0, 20, 100)], (20, 60)),
@@ -73,11 +76,11 @@ def naive(second: float) -> Any:
 
 
 def test_a_step_is_audited_the_same_alone_and_with_others() -> None:
-    """The recorder's interval changes at 11:00."""
-    rows = healthy_group([*range(0, SECONDS, 20), *range(SECONDS, 2 * SECONDS, 70)], "c1")
-    both = published(rows, Interval(at(0), at(0) + 2 * HOUR), settings())
-    alone = [published(rows, Interval(at(0) + hour * HOUR, at(0) + (hour + 1) * HOUR)) for hour in (1, 0)]
+    """The recorder's interval changes at 11:00: that step has snapshots of both, and uses the configured one."""
+    rows = healthy_group([*range(0, SECONDS, 20), *range(SECONDS, 3 * SECONDS, 70)], "c1")
+    hours = [Interval(at(hour * SECONDS), at((hour + 1) * SECONDS)) for hour in range(3)]
+    together = published(rows, Interval(at(0), at(3 * SECONDS)))
+    alone = [published(rows, hour) for hour in reversed(hours)]
     for table in (FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS):
-        of_steps = [row for step in reversed(alone) for row in step[table]]
-        assert both[table] == of_steps
+        assert together[table] == [row for step in reversed(alone) for row in step[table]]
     assert [row["status"] for row in alone[0][REBALANCE_INTERVALS]] == ["REPLAYED"]
