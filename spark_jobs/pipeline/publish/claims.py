@@ -1,8 +1,9 @@
 """Claims: mutual exclusion of processes that share a warehouse.
 
 Whoever begins writes a claim alongside the tables that says what it is about to do, if no other claim that is held
-excludes it. A claim ends with its process, however that ends: on a file system it is a locked file (`claim_files`), of
-which the operating system lets go; on S3 it is an object that is renewed (`leases`), and ends two minutes after a kill.
+excludes it. A claim ends with its process and the Java of that, however they end: on a file system it is a locked file
+(`claim_files`), of which the operating system lets go; on S3 it is an object that is renewed (`leases`), and ends two
+minutes after a kill.
 A process that was suspended for so long has lost it, too: it checks before every commit that it holds its claims still,
 and whoever takes its turn fences it (`turns`).
 Elsewhere there are none, and Delta's own conflict detection is what keeps two publishers of one step apart.

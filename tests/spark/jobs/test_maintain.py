@@ -124,7 +124,8 @@ def test_what_killed_runs_left_behind_goes_and_what_is_in_use_stays(spark: Spark
         alive = root / "_claims" / f"{held.name}.json"
         shutil.copy(alive, root / "_claims" / "run-dead.json")
         maintain(spark, warehouse, MONTH)
-        assert sorted(path.name for path in (root / "_claims").iterdir()) == ["all.lock", alive.name]
+        files = ["all.lock", f"{held.name}.java", alive.name]
+        assert sorted(path.name for path in (root / "_claims").iterdir()) == files
     assert sorted(path.name for path in (root / "_staging").iterdir()) == ["written_findings", "young_findings"]
 
 

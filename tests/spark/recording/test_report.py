@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from schemas import AUDIT_RUNS
 from spark_jobs.domain.model.intervals import Interval, parse_utc
 from spark_jobs.errors import NothingPublishedError, ReportFileError
 from spark_jobs.show.report import report, write_page
@@ -15,6 +16,7 @@ from tests.spark.recording.conftest import EXAMPLE, RECORDING, Audited
 from tests.spark.recording.test_timeline import T0, TOLERANCE
 from tests.support.browser import needs_browser
 from tests.support.opened import Opened
+from tests.support.stored import write
 
 pytestmark = pytest.mark.skipif(RECORDING != EXAMPLE, reason="times are those of the recording that ships")
 #: What the recorder saw.
@@ -115,7 +117,7 @@ def test_what_is_not_there_is_said_in_one_sentence(
 
 def test_a_warehouse_without_runs_says_what_to_do(warehouse: Warehouse) -> None:
     assert warehouse.local_path is not None
-    warehouse.local_path.mkdir()
+    write(warehouse.local_path, AUDIT_RUNS, [])
     with pytest.raises(NothingPublishedError, match="rebalance-audit run --warehouse URI"):
         report(DeltaTables(warehouse), Scope(RECORDED), lambda _: None)
 
