@@ -89,11 +89,11 @@ def progress_on(console: Console | None = None) -> Iterator[Callable[[str], None
 
 
 def _once(say: Callable[[str], None]) -> Callable[[str], None]:
-    said = set[str]()
+    shown = set[str]()
 
     def say_once(message: str) -> None:
-        if message not in said:
-            said.add(message)
+        if message not in shown:
+            shown.add(message)
             say(message)
 
     return say_once

@@ -135,8 +135,8 @@ def _path_of(uri: str) -> Path:
 
 
 def _check_literal(location: str, wrong: re.Pattern[str]) -> None:
-    if found := wrong.search(location):
+    if match := wrong.search(location):
         raise WarehouseError(
-            f"the warehouse {location} has {found[0]!r} in its path, which not every reader of Delta tables takes "
+            f"the warehouse {location} has {match[0]!r} in its path, which not every reader of Delta tables takes "
             "literally: choose a path without %XX, [, ], ^, |, \\ and control characters, and a URI without ? and #"
         )

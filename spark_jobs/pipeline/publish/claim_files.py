@@ -1,6 +1,6 @@
 """Claims on a local or mounted file system: a locked file each, which the system unlocks when its process ends.
 
-The Java of a killed process may go on to commit for some seconds. So Java locks a second file of each claim, and a
+The Java of a killed process may still commit for some seconds. So Java locks a second file of each claim, and a
 claim ends when both are unlocked.
 """
 
