@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from schemas import GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, SOURCES
+from schemas import GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, SOURCES
 from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
@@ -21,9 +21,11 @@ from spark_jobs.operate.retention import Keep, delete_expired
 from spark_jobs.operate.upkeep import oldest_versions
 from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.through_spark import SparkTables
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import healthy_group, load, membership
 from tests.support.stored import stored_rows
+from tests.support.times import at
 
 MIDNIGHT = datetime(2026, 3, 2, tzinfo=UTC)
 #: Seconds after 2026-03-01T10:00: 22:00, midnight, and 02:00.
@@ -79,6 +81,9 @@ def test_days_older_than_the_retention_are_deleted_and_all_others_stay(
     assert by_table["offset_snapshots"] == {"table": "offset_snapshots", "rows": 360} | times
     assert by_table["group_status"]["rows"] == 2
     assert "topic_snapshots" not in by_table
+    for stored in (by_delta, SparkTables(spark, warehouse)):
+        assert stored.count_before(OFFSET_SNAPSHOTS, "captured_at", MIDNIGHT) == (360, at(AT_22))
+        assert stored.count_before(OFFSET_SNAPSHOTS, "captured_at", at(0)) == (0, None)
     assert {table: by_delta.version(table) for table in versions} == versions
 
     deleted = delete_expired(spark, warehouse, Keep(since_midnight(), since_midnight()))
