@@ -87,7 +87,7 @@ def text(value: object, path: str) -> str:
 
 
 def name(value: object, path: str) -> str:
-    """A text that may name something: the audit would set a row with another one aside, after all had carried it."""
+    """A text of a length that the audit takes for a name: a longer one would be in memory, and in tables, as often."""
     found = text(value, path)
     if 1 <= len(found) <= LONGEST_NAME:
         return found

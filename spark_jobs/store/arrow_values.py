@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.model.history import UNKNOWN
 
+#: Bytes of a batch that Python sends to Java, which has it in its direct memory as a whole, one per task.
+_BATCH_BYTES = 16 * 1024**2
+
 
 @cache
 def _plainly(data_type: pa.DataType) -> Callable[[Any], Any] | None:
@@ -110,17 +113,15 @@ def completed(columns: Mapping[str, Any], schema: pa.Schema, size: int) -> pa.Ta
     return pa.Table.from_arrays(every, schema=schema)
 
 
-def in_batches(table: pa.Table, most_bytes: int) -> pa.Table:
-    """The same rows, in batches of at most so many bytes, or of one row: each is in memory as a whole elsewhere."""
-    return pa.Table.from_batches(
-        (part for batch in table.to_batches() for part in _parts(batch, most_bytes)), table.schema
-    )
+def in_batches(table: pa.Table) -> pa.Table:
+    """The same rows, in batches of at most `_BATCH_BYTES`, or of one row."""
+    return pa.Table.from_batches((part for batch in table.to_batches() for part in _parts(batch)), table.schema)
 
 
-def _parts(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
-    if batch.nbytes <= most_bytes or len(batch) == 1:
+def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    if batch.nbytes <= _BATCH_BYTES or len(batch) == 1:
         yield batch
         return
     half = len(batch) // 2
-    yield from _parts(batch.slice(0, half), most_bytes)
-    yield from _parts(batch.slice(half), most_bytes)
+    yield from _parts(batch.slice(0, half))
+    yield from _parts(batch.slice(half))

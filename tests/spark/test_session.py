@@ -28,6 +28,16 @@ def test_java_frees_the_memory_of_its_threads(spark: SparkSession) -> None:
     assert spark.sparkContext._jvm.System.getenv("MALLOC_ARENA_MAX") == os.environ["MALLOC_ARENA_MAX"]  # type: ignore[union-attr]
 
 
+def test_direct_memory_has_a_limit_that_a_given_heap_replaces(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = spark.sparkContext._jvm.io.netty.util.internal.PlatformDependent.maxDirectMemory()  # type: ignore[union-attr]
+    assert limit == 1024**3
+    for given in ("--driver-memory 6g pyspark-shell", "--conf spark.driver.memory=6g pyspark-shell"):
+        monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", given)
+        assert session._direct_memory() == ""
+
+
 def test_what_is_given_to_spark_wins_over_the_settings_of_small_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)

@@ -25,8 +25,6 @@ from spark_jobs.pipeline.exchange import RESULTS_ARROW, STEP_KEY, TABLES_ARROW, 
 from spark_jobs.pipeline.publish.queue_rows import IntervalSpan, allocation_rows, interval_rows, progress_rows, step_key
 from spark_jobs.store.arrow_values import columns_of, completed, from_values, in_batches, one_array
 
-#: Bytes of a batch of results. Java takes each into its direct memory, one per task.
-_BATCH_BYTES = 16 * 1024**2
 
 _topic_of = itemgetter("cluster", "consumer_group", "topic")
 
@@ -73,7 +71,7 @@ def results(
     for name, values in (("fact", facts), (QUARANTINE.name, rejected), ("seen", seen)):
         column = from_values(values, RESULTS_ARROW.field(name).type)
         parts.append(completed({name: column}, RESULTS_ARROW, len(values)))
-    return in_batches(pa.concat_tables(parts), _BATCH_BYTES)
+    return in_batches(pa.concat_tables(parts))
 
 
 def _of_table(name: str, rows: pa.Table) -> dict[str, pa.Array]:

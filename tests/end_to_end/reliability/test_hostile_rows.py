@@ -43,7 +43,8 @@ def test_a_few_hundred_broken_rows(spark: SparkSession, tmp_path: Path) -> None:
 def test_very_many_broken_rows(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     broken = list(broken_rows(2, int(os.environ.get("ROWS", "100000")), heavy=True))
     start = time.monotonic()
-    check(spark, tmp_path, broken, len(broken) // 20)
+    # Every other odd route has 65,535 queues: of five times as many rows, millions would be published.
+    check(spark, tmp_path, broken, 1_000)
     with capsys.disabled():
         of_this = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         print(f"\n{len(broken):,} rows in {time.monotonic() - start:.0f} s, this process at most {of_this:.2f} GiB")

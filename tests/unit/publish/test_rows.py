@@ -213,6 +213,16 @@ def test_the_results_have_the_rows_of_all_tables() -> None:
     }
 
 
+def test_very_many_results_come_in_batches_that_java_can_hold() -> None:
+    few = tables(EVALUATED)["allocations"]
+    many = pa.concat_tables([few] * 10_000).combine_chunks()
+    found = results({"allocations": many})
+    # Nulls of the other tables' columns included, a row has about 900 bytes.
+    assert found.nbytes > 16 * 1024**2
+    assert all(batch.nbytes <= 16 * 1024**2 for batch in found.to_batches())
+    assert tables_of(found)["allocations"].equals(many)
+
+
 def test_nothing_evaluated_is_no_rows() -> None:
     assert results(tables([])).num_rows == 0
     assert {name: found.num_rows for name, found in tables([]).items()} == {table.name: 0 for table in OUTPUTS}
