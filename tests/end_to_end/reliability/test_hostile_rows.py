@@ -43,7 +43,7 @@ def test_a_few_hundred_broken_rows(spark: SparkSession, tmp_path: Path) -> None:
 def test_very_many_broken_rows(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     broken = list(broken_rows(2, int(os.environ.get("ROWS", "100000")), heavy=True))
     start = time.monotonic()
-    # Every other odd route has 65,535 queues: of five times as many rows, millions would be published.
+    # Some odd routes have 65,535 queues: with five times as many rows, seven million would be published.
     check(spark, tmp_path, broken, 1_000)
     with capsys.disabled():
         of_this = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

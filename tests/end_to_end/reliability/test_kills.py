@@ -31,7 +31,8 @@ from tests.end_to_end.reliability.small_fleet import (
 
 pytestmark = pytest.mark.reliability
 
-CASES, SEED = int(os.environ.get("KILL_CASES", "40")), int(os.environ.get("KILL_SEED", "24"))
+#: By default every victim of every command at least once.
+CASES, SEED = int(os.environ.get("KILL_CASES", "24")), int(os.environ.get("KILL_SEED", "24"))
 #: How often each comes, of a round of eight; `maintain` and `ingest` start no Python worker.
 COMMANDS = ("run", "backfill", "late", "ingest", "run", "backfill", "late", "maintain")
 VICTIMS = ("jvm", "driver", "all", "worker")

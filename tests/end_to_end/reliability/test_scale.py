@@ -102,7 +102,7 @@ def test_a_month_takes_no_more_memory_at_its_end(
     spark: SparkSession, warehouse: Warehouse, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """DAYS of them in one process, in steps of HOURS."""
-    hours = int(os.environ.get("HOURS", "3"))
+    hours = int(os.environ.get("HOURS", "12"))
     fleet = Fleet(groups=2, hours=24 * int(os.environ.get("DAYS", "30")), cadence_ms=60_000)
     make(spark, warehouse, fleet)
     settings = tmp_path / "settings.yaml"
