@@ -25,7 +25,6 @@ from spark_jobs.pipeline.exchange import RESULTS_ARROW, STEP_KEY, TABLES_ARROW, 
 from spark_jobs.pipeline.publish.queue_rows import IntervalSpan, allocation_rows, interval_rows, progress_rows, step_key
 from spark_jobs.store.arrow_values import columns_of, completed, from_values, in_batches, one_array
 
-
 _topic_of = itemgetter("cluster", "consumer_group", "topic")
 
 
