@@ -32,6 +32,10 @@ class DataAge:
         old = [f"; of {name} at {self._moment(end, now)}" for name, end in self.until.items() if self._is_old(end, now)]
         return sentence + "".join(sorted(old))
 
+    def is_old(self, now: datetime) -> bool:
+        """Return whether the data of one of the clusters are older than two steps."""
+        return any(self._is_old(end, now) for end in self.until.values())
+
     def _moment(self, end: datetime, now: datetime) -> str:
         ago = f"{format_utc(end.replace(microsecond=0))}, {duration_text(max(now - end, timedelta()))} ago"
         return f"{ago}{_OLD}" if self._is_old(end, now) else ago

@@ -100,7 +100,8 @@ def test_the_last_hour_is_the_newest_audited_one(minutes: int, tmp_path: Path) -
 
 def test_the_answer_names_the_last_hour(tmp_path: Path, typed: Typed) -> None:
     publish_hours(tmp_path, [0, 1])
-    printed = typed("incidents --last 1h", warehouse=tmp_path)
+    # Exit code 2: the newest audited time is months ago.
+    printed = typed("incidents --last 1h", warehouse=tmp_path, code=2)
     assert "Incidents of 2026-03-01T11:00Z/2026-03-01T12:00Z (UTC), the newest audited time." in printed.lines
     printed = typed("clients 10.0 --last 90m", warehouse=tmp_path, code=ANSWERED)
     assert "the newest audited 1 h 30 min: 2026-03-01T10:30Z/2026-03-01T12:00Z" in printed.err

@@ -25,7 +25,9 @@ _INCIDENT_FILTERS = ("interval", "last", "open", "cluster", "group", "rule", "se
 
 
 def incidents_command(arguments: Namespace) -> int:
-    """Exit code 0 also with incidents: `run` and `validate` are for gates; 2 where something was not audited."""
+    """Exit code 0 also with incidents: `run` and `validate` are for gates; 2 where something was not audited, or where
+    the newest time, which `--last` names, is older than two steps.
+    """
     if arguments.publish and any(vars(arguments)[name] for name in _INCIDENT_FILTERS):
         raise UsageError("--publish saves the incidents of the whole history: leave out what filters or limits them")
     with opened(arguments) as warehouse:
@@ -45,8 +47,11 @@ def incidents_command(arguments: Namespace) -> int:
             )
     incidents = replace(incidents, incidents=sorted(incidents.incidents, key=ORDERS[arguments.sort], reverse=True))
     unknown = unknown_text(incidents.not_audited, incidents.not_recorded)
+    age = incidents.data_age
+    is_old = arguments.last is not None and age is not None and age.is_old(warehouse.clock())
+    code = ExitCode.WARNINGS if unknown or is_old else ExitCode.CLEAN
     if answered(arguments, incidents_document(incidents), incidents.to_arrow):
-        return ExitCode.WARNINGS if unknown else ExitCode.CLEAN
+        return code
     if arguments.id is not None:
         for incident in incidents.incidents:
             show_explanation(Console(), _in_full(warehouse.stored, incident))
@@ -57,7 +62,7 @@ def incidents_command(arguments: Namespace) -> int:
         show_incidents(Console(), incidents.incidents, unknown)
         for incident in incidents.incidents[:1]:
             show_next("incidents", arguments.warehouse, id=incident.incident_id)
-    return ExitCode.WARNINGS if unknown else ExitCode.CLEAN
+    return code
 
 
 def _in_full(stored: StoredTables, incident: Incident) -> Iterator[TextLine]:
