@@ -46,7 +46,7 @@ _PROGRESS = re.compile(
     r"|compacting |reading the snapshots|checking and auditing every group|checking what was counted|publishing"
     r"|recording the run)"
 )
-#: All that a command may say of a fault, beside its progress.
+#: All that a command may say of a fault, beside its progress: the error, and how to go on or Java's own.
 _LINES = 2
 Undisturbed = Callable[[str], Contents]
 
@@ -110,8 +110,9 @@ def without_progress(process: Started, before: int) -> str:
     assert len({line.partition(" ERROR ")[2] or line for line in own}) <= _LINES, said
     assert "this is a bug" not in said
     assert own, process.said()
-    print(f"\n{own[-1]}")
-    return own[-1]
+    error = "\n".join(own)
+    print(f"\n{error}")
+    return error
 
 
 def completes(warehouse: Warehouse, prepared: Prepared, expected: Contents, command: str = "run") -> None:
