@@ -88,10 +88,10 @@ def text(value: object, path: str) -> str:
 
 def name(value: object, path: str) -> str:
     """A text of a length that the audit takes for a name: a longer one would be in memory, and in tables, as often."""
-    found = text(value, path)
-    if 1 <= len(found) <= LONGEST_NAME:
-        return found
-    raise RejectedError(RejectReason.OUT_OF_RANGE, f"{path} has {len(found)} characters, not 1 to {LONGEST_NAME}")
+    characters = text(value, path)
+    if 1 <= len(characters) <= LONGEST_NAME:
+        return characters
+    raise RejectedError(RejectReason.OUT_OF_RANGE, f"{path} has {len(characters)} characters, not 1 to {LONGEST_NAME}")
 
 
 def integer(value: object, path: str, within: range = _INT64) -> int:
