@@ -20,7 +20,8 @@ from spark_jobs.domain.model.window import AuditSettings, StepWindow
 
 
 class FormerOffset(NamedTuple):
-    """A committed offset that two samples at least showed beyond the end of its queue, by `beyond` messages at most.
+    """A committed offset that two samples at least showed beyond the end of its queue, by `beyond` messages at most,
+    while `produced` messages came.
 
     `start`: the first sample that did; `end`: the first one that shows another offset (`to`), or until when the last
     one holds (`to` None); microseconds. `is_ahead`: it went there from within the queue, whose end did not fall.
@@ -31,6 +32,7 @@ class FormerOffset(NamedTuple):
     end: int
     offset: int
     beyond: int
+    produced: int
     to: int | None
     is_ahead: bool
 
@@ -73,12 +75,14 @@ def _standing(
         first = int(firsts[run])
         after = int(firsts[run + 1]) if run + 1 < len(firsts) else None
         shown = first + np.flatnonzero(beyond[first:after])
+        ends = samples.end_offset[seen, column][known[shown]]
         yield FormerOffset(
             samples.queues[column],
             int(times[shown[0]]),
             min(int(times[-1]) + holds[1], holds[0]) if after is None else int(times[after]),
             int(offsets[first]),
             int(samples.beyond_end[seen, column][known[shown]].max()),
+            int(ends[-1] - ends[0]),
             None if after is None else int(offsets[after]),
             bool(first and shown[0] == first and _is_ahead(samples, seen, column, known[first - 1], known[first])),
         )

@@ -30,7 +30,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _standing_hit(step: AuditedStep, topic: str, offset: FormerOffset, beyond: int) -> RuleHit:
-    """INFO if the offset went back, as the group begins with the new messages; or for as long as it soon may."""
+    """ERROR if messages come meanwhile: the group does not get them. INFO if the offset went back, as the group begins
+    with the new messages; or for as long as it soon may.
+    """
     lasts = offset.end - offset.start >= step.settings.thresholds.persistent_after_seconds * SECOND
     is_harmless = not lasts if offset.to is None else offset.to < offset.offset
     return RuleHit(
@@ -38,7 +40,7 @@ def _standing_hit(step: AuditedStep, topic: str, offset: FormerOffset, beyond: i
         offset.end,
         *(COMMITTED_AHEAD if offset.is_ahead else FORMER_LIFE, topic),
         queue=FindingQueue(topic, *offset.queue, SKIPPED),
-        severity=INFO if is_harmless else WARN,
+        severity=INFO if is_harmless else ERROR if lasts and offset.produced > 0 else WARN,
         weight=0,
         measures={"beyond_end": beyond, "skipped": None},
     )
@@ -87,8 +89,8 @@ RULE = Rule(
     meaning="The committed offset is beyond the queue's end. The messages below it are not consumed. Brokers keep a "
     "group's offsets when its topic is deleted, and a topic that is created again begins with 0.",
     decided_by="Two samples with the same offset show the end below it by more than `rewind_tolerance`. WARN from "
-    "`persistent_after_seconds` on; ERROR when the group commits above it; INFO if the offset goes back. Not if "
-    "another process serves the broker.",
+    "`persistent_after_seconds` on, ERROR if messages came since, or when the group commits above it; INFO if it goes "
+    "back. Not if another process serves the broker.",
     causes={
         FORMER_LIFE: Cause(
             "the topic was created again, its broker lost the messages but kept the offsets, or offsets were copied "

@@ -57,9 +57,11 @@ def test_an_offset_that_goes_beyond_an_end_that_has_not_fallen_is_of_no_former_l
 
 
 def test_it_lasts_as_long_as_the_offset_stands() -> None:
-    """A snapshot holds for 60 s. For 150 s the offset may still go back."""
+    """A snapshot holds for 60 s. For 150 s the offset may still go back; then the group does not get what came."""
     life = ("5000 5000", "100 5000", "1000 5000", "2000 5000", "4000 5000", "5500 5000", "6000 5000")
-    assert spans(*life) == [("20-180", "WARN", None)]
+    assert spans(*life) == [("20-180", "ERROR", None)]
+    nothing_came = ("5000 5000", *["100 5000"] * 6)
+    assert spans(*nothing_came) == [("20-180", "WARN", None)]
     assert spans(*life[:-1]) == [("20-160", "INFO", None)]
     assert spans("100 5000", "200 5000") == [("0-80", "INFO", None)]
 
