@@ -89,9 +89,10 @@ def attribution(queues: QueueIntervals, offsets: Mapping[str, OffsetSamples], wi
         (queues.lasting[entries] - stuck_time) / SECOND,
         queues.per_entry([np.array(rates, float) for rates in of_rows])[entries],
     )
-    topics = np.array([row.interval.topic for row in queues.rows], object)[queues.row[entries]]
+    of_row, topics = queues.row[entries], [row.interval.topic for row in queues.rows]
     return [
         topic_growth(topic, QueueGrowths(*(column[own] for column in of_entries)))
         for topic in sorted(queues.topics_with_lag)
-        for own in [topics == topic]
+        # Python compares: NumPy's texts lose a NUL at their end.
+        for own in [np.array([name == topic for name in topics], bool)[of_row]]
     ]

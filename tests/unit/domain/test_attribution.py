@@ -139,6 +139,11 @@ def test_topics_are_in_order_those_without_a_known_lag_are_left_out() -> None:
     assert found == [TopicGrowth("t", -2, 0, 0, 0, 0, -2), TopicGrowth("u", 0, 0, 0, 0, 0, 0)]
 
 
+def test_a_name_that_ends_in_nul_is_itself() -> None:
+    row = measured(replayed(0, 60, OWNED, topic="t\0"), lag_first=[0, 0], lag_last=[5, 2])
+    assert _attributed(row) == [TopicGrowth("t\0", 7, 0, 0, 0, 0, 7)]
+
+
 def test_a_queue_whose_first_lag_is_unknown_grows_from_its_last() -> None:
     first = measured(replayed(0, 60, OWNED), lag_first=[None, None], lag_last=[5, None])
     second = measured(replayed(60, 90, OWNED), lag_first=[6, None], lag_last=[9, None])
