@@ -171,7 +171,7 @@ def test_what_was_hardly_observed_gets_no_verdict(example_warehouse: str, typed:
     (notify,) = (line for line in groups if "notify-service" in line)
     assert notify.endswith("needed=- (open incident: SUBSCRIPTION_MISMATCH; observed for 41 % of the time)")
     *_, summary, reason = typed("what-if --size --group notify-service", warehouse=example_warehouse).lines
-    assert summary.startswith("Observed: 24 min 57 s (2 %) of 2026-11-20T03:00Z/2026-11-21T03:00Z. The fewest members")
+    assert summary.startswith("Observed: 24 min 27 s (2 %) of 2026-11-20T03:00Z/2026-11-21T03:00Z. The fewest members")
     assert reason == ("This is no recommendation: open incident: SUBSCRIPTION_MISMATCH; observed for 2 % of the time.")
 
 
