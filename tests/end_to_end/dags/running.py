@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import psutil  # type: ignore[import-untyped]
+from tenacity import Retrying, retry_if_exception_message, stop_after_delay, wait_fixed
 
 from tests.end_to_end.dags.conftest import Airflow, started
 
@@ -65,9 +66,14 @@ class RunningAirflow:
         self.api("PATCH", f"/dags/{self.dag}", {"is_paused": False})
 
     def backfill(self, start: str, end: str, at_once: int) -> None:
-        """Runs of the intervals that start from `start` to `end`, END included."""
-        dates = {"from_date": start, "to_date": end}
-        self.api("POST", "/backfills", {"dag_id": self.dag, "max_active_runs": at_once, **dates})
+        """Runs of the intervals that start from `start` to `end`, END included. Airflow on SQLite refuses it, with 503,
+        while another of its parts writes.
+        """
+        body = {"dag_id": self.dag, "max_active_runs": at_once, "from_date": start, "to_date": end}
+        is_busy = retry_if_exception_message(match=".*: 503 ")
+        for attempt in Retrying(retry=is_busy, wait=wait_fixed(1), stop=stop_after_delay(120)):
+            with attempt:
+                self.api("POST", "/backfills", body)
 
     def trigger(self, run_id: str, start: str, end: str) -> None:
         """By hand, for an interval."""
