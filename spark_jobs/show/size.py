@@ -1,4 +1,4 @@
-"""How many members groups need, and whether what was recorded of them is enough to tell."""
+"""How many members groups need, and whether enough of them was recorded to know it."""
 
 from collections import defaultdict
 from collections.abc import Mapping

@@ -95,7 +95,7 @@ class ClaimFiles:
         return alive
 
     def _wait_for_java_of_killed(self) -> None:
-        """Until no Java works whose process was killed; one that takes too long holds its claims further on."""
+        """Until no Java works whose process was killed; one that takes too long still holds its claims."""
         if killed := self._held_by_java_alone():
             _LOG.warning("waiting for the Java of a killed process, which still holds the lock %s", killed)
         until = time.monotonic() + _JAVA_ENDS

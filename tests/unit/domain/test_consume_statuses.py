@@ -105,14 +105,14 @@ def test_threads_are_busy_by_the_time_of_their_messages(topics: str, threads: st
 @pytest.mark.parametrize(("settings", "expected", "enough"), cells(_BATCHES))
 def test_a_call_of_many_messages_counts_once(settings: str, expected: str, enough: str) -> None:
     batch, pull_batch, orderly = (None if word == "-" else word for word in settings.split())
-    told = {
+    reported = {
         "consume_batch_size": batch and int(batch),
         "pull_batch_size": pull_batch and int(pull_batch),
         "consume_orderly": orderly and orderly == "yes",
         "consume_threads": 20,
         "consume_status": [status(consume_rt_ms=320.0, consume_ok_tps=1000.0)],
     }
-    client = client_history(told)
+    client = client_history(reported)
     assert busy_threads(status_samples(client), 1).tolist() == [float(expected)]
     shown = client_reports(client, THRESHOLDS, 0).states[-1].symptoms.busy
     assert (shown is not None) is (enough == "yes")
