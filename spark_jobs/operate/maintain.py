@@ -11,7 +11,6 @@ from schemas import MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS, SOURCES, T
 from spark_jobs.errors import WarehouseError
 from spark_jobs.ingest.sightings import merge_sightings, sightings_of_sources
 from spark_jobs.operate import upkeep
-from spark_jobs.pipeline.publish.claims import drop_dead_claims
 from spark_jobs.pipeline.publish.turns import undo_unfinished
 from spark_jobs.pipeline.run_context import Progress
 from spark_jobs.store.conflicts import retry_on_conflict
@@ -63,7 +62,7 @@ def maintain(
         if touched < datetime.now(UTC) - _STAGED_FOR:
             _LOG.info("removing the staged %s, last touched on %s", name, touched)
             drop_staged(spark, warehouse, name)
-    drop_dead_claims(warehouse.folder(spark))
+    upkeep.drop_leavings(warehouse.folder(spark))
     progress("checking the constraints")
     if broken := [problem for table in tables for problem in _broken_constraints(spark, warehouse, table)]:
         raise WarehouseError("\n".join(broken))

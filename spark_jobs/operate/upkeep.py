@@ -111,7 +111,7 @@ def days_to_keep(made: datetime | None, retention: timedelta) -> int:
 
 
 def nothing_to_maintain(location: Location, retention: timedelta) -> list[Maintained] | None:
-    """Return `maintain`'s answer if there is nothing to do, else None; removes the claims of killed runs."""
+    """Return `maintain`'s answer if there is nothing to do, else None; removes what killed runs have left."""
     root, claims = location.local_path, claims_of(location)
     if root is None or claims is None or claims.notes() or any(root.glob("_staging/*")):
         return None
@@ -127,8 +127,16 @@ def nothing_to_maintain(location: Location, retention: timedelta) -> list[Mainta
         maintained.append(Maintained.of(table, upkeep, upkeep, days))
     if not are_sightings_complete(tables):
         return None
-    drop_dead_claims(location)
+    drop_leavings(location)
     return maintained
+
+
+def drop_leavings(location: Location) -> None:
+    """Removes the claims of killed runs and, from a day on, files that they left unfinished in Delta's logs."""
+    drop_dead_claims(location)
+    if location.local_path:
+        for log in location.local_path.glob("*/_delta_log"):
+            LocalLog(log.parent).drop_unfinished(datetime.now(UTC) - timedelta(days=1))
 
 
 def are_sightings_complete(tables: DeltaTables) -> bool:

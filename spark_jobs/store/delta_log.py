@@ -30,6 +30,12 @@ class LocalLog:
         file = self.table / "_delta_log" / _name(version)
         return file.read_text(encoding="utf-8") if file.is_file() else None
 
+    def drop_unfinished(self, before: datetime) -> None:
+        """Removes files of the log that a killed Java began to write and did not rename; no reader looks at them."""
+        for path in (self.table / "_delta_log").glob(".*.tmp"):
+            if path.stat().st_mtime < before.timestamp():
+                path.unlink()
+
     def _commits(self) -> dict[int, Path]:
         return {int(path.stem): path for path in (self.table / "_delta_log").glob(f"{'[0-9]' * 20}.json")}
 

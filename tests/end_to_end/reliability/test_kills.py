@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
+from datetime import UTC, datetime
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.pipeline.publish.claims import drop_dead_claims
 from spark_jobs.pipeline.publish.turns import undo_unfinished
+from spark_jobs.store.delta_log import LocalLog
 from spark_jobs.store.warehouse import Warehouse
 from tests.end_to_end.reliability.killing import ended, started
 from tests.end_to_end.reliability.reader import Reader, Steps, published_steps
@@ -147,6 +149,8 @@ def evaluated(case: Case, spark: SparkSession, prepared: Prepared, expected: Und
         drop_dead_claims(warehouse)
     else:
         quietly(["maintain", "--warehouse", warehouse.location])
+    for log in Path(warehouse.location).glob("*/_delta_log"):  # as `maintain` a day later
+        LocalLog(log.parent).drop_unfinished(datetime.now(UTC))
     left = left_behind(warehouse) + temporary_files(folder / "scratch")
     return wrong + [f"left: {one}" for one in left] + [*dict.fromkeys(reader.wrong)]
 
