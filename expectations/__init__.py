@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from expectations import (
     allocations,
     client_snapshots,
+    coverage,
     findings,
     group_status,
     membership_snapshots,
@@ -30,6 +31,7 @@ SUITES: tuple[Suite, ...] = (
     group_status.SUITE,
     strategy_comparison.SUITE,
     findings.SUITE,
+    coverage.SUITE,
 )
 BY_TABLE: Mapping[Table, Suite] = {suite.table: suite for suite in SUITES}
 

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from expectations.common import each, known_value
 from expectations.rows import Numbers, Rows, Values, all_of, codes, least
 from expectations.suite import Expectation, Suite, Tables
-from schemas import FINDINGS, GROUP_STATUS
+from schemas import COVERAGE, FINDINGS, GROUP_STATUS
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.status.capacity import Limit
 from spark_jobs.domain.status.utilization import Bottleneck
@@ -18,14 +18,18 @@ _ROUNDING = 0.000001
 
 
 def with_findings(groups: Rows, tables: Tables) -> Rows:
-    """Add `published_findings`, the group's findings in the step, and `worst_rank` of those not silenced (0: none)."""
+    """Add `published_findings`, the group's findings in the step, `worst_rank` of those not silenced (0: none), and
+    `covered`, its rows of coverage.
+    """
     findings = tables[FINDINGS]
     own, of_findings = codes(GROUP_STATUS.key, groups, findings)
     finding_counts, worst = np.zeros((2, max(own.max(initial=-1), of_findings.max(initial=-1)) + 1), np.int64)
     np.add.at(finding_counts, of_findings, 1)
     unmuted_ranks = np.where(findings["silenced_because"].is_unknown().flags(), _ranks(findings["severity"]), 0)
     np.maximum.at(worst, of_findings, unmuted_ranks)
-    return groups.adding(published_findings=finding_counts[own], worst_rank=worst[own])
+    own_of_coverage, of_coverage = codes(GROUP_STATUS.key, groups, tables[COVERAGE])
+    covered = np.isin(own_of_coverage, of_coverage).astype(np.int64)
+    return groups.adding(published_findings=finding_counts[own], worst_rank=worst[own], covered=covered)
 
 
 def _ranks(severities: Values) -> Numbers:
@@ -65,6 +69,11 @@ SUITE = Suite(
                 (Values(pa.array(_ranks(rows["worst_severity"]))) == rows["worst_rank"])
                 | rows.always(not rows.settings.whole_groups)
             ),
+        ),
+        Expectation(
+            "coverage_is_published",
+            "Beside the status stands how much of the group was observed.",
+            lambda rows: (rows["covered"] == 1) | rows.always(not rows.settings.whole_groups),
         ),
         Expectation("bottleneck_is_known", "The bottleneck is a value of the enum.", known_value("bottleneck", Limit)),
         Expectation(

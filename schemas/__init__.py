@@ -4,6 +4,7 @@ from schemas.allocations import ALLOCATIONS as ALLOCATIONS
 from schemas.audit_runs import AUDIT_RUNS as AUDIT_RUNS
 from schemas.capture_calls import CAPTURE_CALLS as CAPTURE_CALLS
 from schemas.client_snapshots import CLIENT_SNAPSHOTS as CLIENT_SNAPSHOTS
+from schemas.coverage import COVERAGE as COVERAGE
 from schemas.findings import FINDINGS as FINDINGS
 from schemas.group_status import GROUP_STATUS as GROUP_STATUS
 from schemas.incidents import INCIDENTS as INCIDENTS
@@ -41,6 +42,7 @@ OUTPUTS: tuple[Table, ...] = (
     GROUP_STATUS,
     STRATEGY_COMPARISON,
     FINDINGS,
+    COVERAGE,
 )
 TABLES: tuple[Table, ...] = (
     *SOURCES,

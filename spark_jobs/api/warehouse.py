@@ -19,6 +19,7 @@ from spark_jobs.domain.model.intervals import Interval, as_utc, check_begun, par
 from spark_jobs.domain.phrases import did_you_mean, short_repr
 from spark_jobs.errors import WarehouseError
 from spark_jobs.runtime.connect import check_no_connect
+from spark_jobs.show.coverage import coverage_of
 from spark_jobs.show.explain import explain_group
 from spark_jobs.show.incident_table import publish_incidents
 from spark_jobs.show.incidents import IncidentQuery, Incidents, incidents_and_unknown, is_wanted
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from pyspark.sql import SparkSession
 
+    from spark_jobs.domain.coverage import Coverage
     from spark_jobs.domain.incidents.values import Incident
     from spark_jobs.pipeline.run_record import RunRecord
     from spark_jobs.pipeline.run_spec import RunSpec
@@ -117,7 +119,17 @@ class AuditedWarehouse:
 
     def status(self, group: str | None = None, *, cluster: str | None = None) -> Statuses:
         """The newest step of every group, or of one: a row each, what needs attention first."""
-        return statuses(self.stored, Scope(None, cluster, group), self.progress)
+        share = self.configuration.complete_share
+        return statuses(self.stored, Scope(None, cluster, group), self.progress, self.clock(), share)
+
+    def coverage(
+        self, group: str | None = None, *, cluster: str | None = None, since: Since = None, until: Until = None
+    ) -> Coverage:
+        """How much of the time was recorded, audited and seen; without a time, of the newest steps."""
+        tables, scope = self.published, Scope(self.time(since, until, cluster), cluster, group)
+        check_names(tables, scope.ever)
+        newest = isinstance(since, timedelta) and until is None
+        return coverage_of(tables, scope, self.clock(), self.configuration.complete_share, newest=newest)
 
     def incidents(
         self,
@@ -139,7 +151,8 @@ class AuditedWarehouse:
         """
         conditions = (is_open, incident_id, rule, severity, client, self.configuration.routes)
         query = IncidentQuery(self.time(since, until, cluster), cluster, group, *conditions)
-        return incidents_and_unknown(self.stored, query, self.progress, self.clock())
+        share, newest = self.configuration.complete_share, isinstance(since, timedelta) and until is None
+        return incidents_and_unknown(self.stored, query, self.progress, self.clock(), None, share, newest=newest)
 
     def create_sources(self) -> None:
         """Create the source tables that are missing, for snapshots of another program (docs/snapshots.md). The schema
@@ -152,7 +165,8 @@ class AuditedWarehouse:
     def publish_incidents(self) -> Incidents:
         """Write the incidents of the whole history to the table `incidents`, and return them, the newest first."""
         folded = publish_incidents(self.stored, self.configuration.routes)
-        return incidents_and_unknown(self.stored, IncidentQuery(), self.progress, self.clock(), folded)
+        share = self.configuration.complete_share
+        return incidents_and_unknown(self.stored, IncidentQuery(), self.progress, self.clock(), folded, share)
 
     def findings(
         self, group: str | None = None, *, cluster: str | None = None, since: Since = None, until: Until = None
@@ -280,8 +294,8 @@ class AuditedWarehouse:
         from spark_jobs.show.report import report
 
         names = Scope(self.time(_a_day_or(since, until), until, cluster), cluster, group)
-        routes = self.configuration.routes
-        return Report(report(self.stored, names, self.progress, detailed, routes, self.clock()))
+        routes, share = self.configuration.routes, self.configuration.complete_share
+        return Report(report(self.stored, names, self.progress, detailed, routes, self.clock(), share))
 
     def run(
         self,

@@ -21,6 +21,7 @@ from spark_jobs.store.read.stored import rows, tuples
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from spark_jobs.domain.coverage import Coverage
     from spark_jobs.pipeline.run_record import RunRecord
     from spark_jobs.show.incidents import Incidents
     from spark_jobs.show.status import Statuses
@@ -122,19 +123,41 @@ def _time(moment: datetime) -> str:
 def run_document(result: RunRecord) -> dict[str, Any]:
     """A run for `as_json`."""
     warnings = {"warnings": result.warnings, "quality_warnings": result.quality_warnings}
-    return {"run": result.run, "findings": result.findings, "observed": result.observed} | warnings
+    covered = {"observed": result.observed, "coverage": coverage_document(result.coverage)}
+    return {"run": result.run, "findings": result.findings} | warnings | covered
 
 
 def statuses_document(statuses: Statuses) -> dict[str, Any]:
     """The newest step of every group for `as_json`, and until when the data of each cluster go."""
-    return {"newest_step": statuses.newest_step, "groups": [*statuses]} | _data_until(statuses)
-
-
-def _data_until(answer: Statuses | Incidents) -> dict[str, Any]:
-    return {"data_until": {} if answer.data_age is None else answer.data_age.until}
+    coverage = statuses.coverage
+    covered = {"data_until": coverage.data_until, "coverage": coverage_document(coverage)}
+    return {"newest_step": statuses.newest_step, "groups": [*statuses]} | covered
 
 
 def incidents_document(incidents: Incidents) -> dict[str, Any]:
-    """Incidents for `as_json`, and the time in which nothing was audited, or recorded."""
-    unknown = {"not_audited": incidents.not_audited, "not_recorded": incidents.not_recorded}
-    return {"interval": incidents.interval, "incidents": [*incidents]} | unknown | _data_until(incidents)
+    """Incidents for `as_json`, and how much of their time was observed."""
+    coverage = incidents.coverage
+    times = {recorded: coverage.unaudited_times(recorded=recorded) for recorded in (True, False)}
+    unknown = {"not_audited": times[True], "not_recorded": times[False], "data_until": coverage.data_until}
+    answer = {"interval": incidents.interval, "incidents": [*incidents]}
+    return answer | unknown | {"coverage": coverage_document(coverage)}
+
+
+def coverage_document(coverage: Coverage) -> dict[str, Any]:
+    """How much was observed, for `as_json`: of all groups, and each that is not whole."""
+    return {
+        "interval": coverage.interval,
+        "groups": len(coverage.groups),
+        "observed_share": round(coverage.share, 4),
+        "is_whole": coverage.is_whole,
+        "not_whole": [
+            {
+                "cluster": group.cluster,
+                "consumer_group": group.consumer_group,
+                "seen": group.seen,
+                "observed_share": round(group.share, 4),
+            }
+            for group in coverage.not_whole
+        ],
+        "lacks": coverage.lacks(),
+    }

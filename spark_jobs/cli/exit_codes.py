@@ -7,26 +7,31 @@ from typing import TYPE_CHECKING
 
 from expectations.suite import Severity
 from spark_jobs.cli.options import NEVER
-from spark_jobs.domain.model.severities import SEVERITIES
+from spark_jobs.domain.model.severities import ERROR, SEVERITIES, WARN
 from spark_jobs.errors import ExitCode, RebalanceAuditError
 
 if TYPE_CHECKING:
+    from spark_jobs.domain.coverage import Coverage
     from spark_jobs.operate.backfill import Outcome
     from spark_jobs.pipeline.run_record import RunRecord
 
 
-def exit_code(severities: Iterable[str], fail_on: str, *, doubtful: bool = False) -> ExitCode:
-    """1 for a finding at or above `fail_on`; else 2 for a warning or `doubtful` data (expectation, gap); else 0."""
-    ranks = [SEVERITIES.index(severity) for severity in severities]
+def exit_code(severities: Iterable[str], fail_on: str, coverage: Coverage, *, doubtful: bool = False) -> ExitCode:
+    """1 for an incident or finding at or above `fail_on`, or a cluster of which nothing was recorded, an ERROR; else 2
+    for a warning, `doubtful` data (an expectation), or an answer that is not about the whole; else 0.
+    """
+    silent = [ERROR] if coverage.silent else []
+    ranks = [SEVERITIES.index(severity) for severity in (*severities, *silent)]
     if any(rank >= (*SEVERITIES, NEVER).index(fail_on) for rank in ranks):
         return ExitCode.FINDINGS
-    return ExitCode.WARNINGS if doubtful or SEVERITIES.index("WARN") in ranks else ExitCode.CLEAN
+    doubtful = doubtful or not coverage.is_whole
+    return ExitCode.WARNINGS if doubtful or SEVERITIES.index(WARN) in ranks else ExitCode.CLEAN
 
 
 def run_exit_code(record: RunRecord, fail_on: str) -> ExitCode:
     """The `exit_code` of a run; findings that are silenced do not count, nor does what follows from them."""
     doubtful = bool(record.quality_warnings) or not record.observed
-    return exit_code(record.severities, fail_on, doubtful=doubtful)
+    return exit_code(record.severities, fail_on, record.coverage, doubtful=doubtful)
 
 
 def steps_exit_code(outcomes: Iterable[Outcome], fail_on: str) -> ExitCode:

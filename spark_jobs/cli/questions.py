@@ -10,8 +10,9 @@ from rich.console import Console
 
 from spark_jobs.api.warehouse import AuditedWarehouse, open_warehouse
 from spark_jobs.cli.terminal import print_line, progress_on
+from spark_jobs.domain.coverage import Coverage
 from spark_jobs.domain.model.intervals import duration_text, format_utc
-from spark_jobs.show.data_age import DataAge
+from spark_jobs.show.text.coverage_text import data_until_text
 
 
 @contextmanager
@@ -33,10 +34,17 @@ def time_of(arguments: Namespace, warehouse: AuditedWarehouse) -> dict[str, Any]
     return {} if interval is None else {"since": interval.start, "until": interval.end}
 
 
-def show_age(data_age: DataAge | None, now: datetime) -> None:
+def show_age(coverage: Coverage, now: datetime) -> None:
     """Show where the data end: what is shown is of then, not of now."""
-    if data_age is not None:
-        print_line(Console(), f"{data_age.text(now)}.")
+    if coverage.data_until:
+        print_line(Console(), f"{data_until_text(coverage, now)}.")
+
+
+def show_coverage(coverage: Coverage) -> None:
+    """Show what an answer stands on, and what is missing, if that is not the whole."""
+    if not coverage.is_whole:
+        for sentence in (f"{coverage.text()}.", *coverage.lacks()):
+            print_line(Console(), sentence)
 
 
 def middle(start: datetime, end: datetime) -> str:

@@ -13,6 +13,7 @@ from spark_jobs.cli.terminal import (
     Column,
     known,
     local,
+    print_line,
     printable,
     severity_text,
     show_rows,
@@ -20,6 +21,7 @@ from spark_jobs.cli.terminal import (
     table,
     zone_name,
 )
+from spark_jobs.domain.coverage import Coverage
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.severities import WORST_FIRST
@@ -42,11 +44,14 @@ ORDERS: Mapping[str, Callable[[Incident], Any]] = {
 }
 
 
-def show_incidents(console: Console, incidents: Sequence[Incident], unknown: str | None = None) -> None:
-    """A line for each incident, in the order given, and the `unknown_text`."""
-    summary = [incidents_text(incidents)] if incidents or not unknown else []
-    summary += [unknown] if unknown else []
-    show_table(console, f"Incidents ({zone_name()})", [*_columns(incidents)], incidents, "; ".join(summary))
+def show_incidents(console: Console, incidents: Sequence[Incident], coverage: Coverage) -> None:
+    """A line for each incident, in the order given, and what the answer stands on if there is none, or if it is not
+    about the whole.
+    """
+    title = f"Incidents ({zone_name()})"
+    show_table(console, title, [*_columns(incidents)], incidents, incidents_text(incidents, coverage))
+    for sentence in coverage.lacks():
+        print_line(console, sentence)
 
 
 def _columns(incidents: Sequence[Incident]) -> Iterator[Column[Incident]]:

@@ -18,6 +18,7 @@ from spark_jobs.config.values import (
     RulePattern,
     StrategyName,
 )
+from spark_jobs.domain.coverage import COMPLETE_SHARE
 from spark_jobs.domain.incidents.team_routes import TeamRoute
 from spark_jobs.domain.model.intervals import StepGrid
 from spark_jobs.domain.model.silences import Silence
@@ -95,6 +96,7 @@ class Configuration(_Section):
     cadence_seconds: Seconds = 20
     max_gap_seconds: Seconds | None = None
     sightings_days: Annotated[Count, Field(le=365)] = 7
+    complete_share: Annotated[float, Field(ge=0, le=1)] = COMPLETE_SHARE
     thresholds: Thresholds = Thresholds()
     quality: Quality = Quality()
     groups: Annotated[tuple[GroupEntry, ...], _List] = ()
@@ -156,8 +158,9 @@ class Configuration(_Section):
         )
 
     def canonical_json(self) -> str:
-        """One line of sorted keys and effective values, without `routes`: equal for files with the same audit."""
-        values: dict[str, Any] = self.model_dump(mode="json", exclude_none=True, exclude={"routes"})
+        """One line of sorted keys and effective values, without those of answers: equal for equal audits."""
+        of_answers = {"routes", "complete_share"}
+        values: dict[str, Any] = self.model_dump(mode="json", exclude_none=True, exclude=of_answers)
         values["max_gap_seconds"] = int(self.max_gap.total_seconds())
         return json.dumps(values, sort_keys=True, separators=(",", ":"))
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval, Switch
+from spark_jobs.domain.kernel.coverage import CoverageRow, group_coverage
 from spark_jobs.domain.kernel.following import with_settling
 from spark_jobs.domain.kernel.group_spans import group_spans
 from spark_jobs.domain.kernel.locks import with_locks
@@ -37,6 +38,11 @@ class EvaluatedStep:
     findings: Sequence[Finding]
     status: GroupStatus | None
     strategies: Sequence[StrategyComparison] = ()
+
+    @cached_property
+    def coverage(self) -> CoverageRow:
+        """How much of the step was observed."""
+        return group_coverage(self.step)
 
 
 def evaluate(

@@ -146,11 +146,11 @@ def _facts(
     if not set(SOURCES).isdisjoint(wanted):
         progress("checking the sources")
         gathered = Gathered.of({table: frames[table] for table in SOURCES})
-        facts |= counted_in(checked_snapshots(gathered, settings)).facts
+        facts |= counted_in(checked_snapshots(gathered, settings), settings).facts
     if not set(OUTPUTS).isdisjoint(wanted):
         progress("checking the outputs")
         outputs = {table: frames[table].withColumn(IN_PART, F.expr(of_one_topic(runs))) for table in OUTPUTS}
-        of_outputs = counted_in(checked_outputs(outputs, settings)).facts
+        of_outputs = counted_in(checked_outputs(outputs, settings), settings).facts
         facts |= {table: of_outputs[table] for table in OUTPUTS}
     return facts
 

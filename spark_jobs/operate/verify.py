@@ -42,7 +42,7 @@ def verify(spark: SparkSession, warehouse: Warehouse, run_id: str, progress: Pro
     evaluated, counted = audit(context, in_memory)
     raise_if_critical(check(context, SOURCES, counted.facts).results)
     progress("comparing")
-    contents = {table.name: content for table, content in contents_of(outputs_of(evaluated, counted)).items()}
+    contents = {table.name: content for table, content in contents_of(outputs_of(context, evaluated, counted)).items()}
     differs = {
         name: {"published": asdict(then), "now": asdict(now)}
         for name, then in published.contents.items()

@@ -5,18 +5,23 @@
 
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from schemas import OUTPUTS, SOURCES, Table
+from schemas import COVERAGE, OUTPUTS, SOURCES, Table
 from spark_jobs.config import Configuration
+from spark_jobs.domain.coverage import Asked, Coverage, Known, coverage
 from spark_jobs.domain.incidents.team_routes import findings_with_teams
+from spark_jobs.domain.model.window import to_micros
 from spark_jobs.pipeline.check import gate, quality_warnings, record_results, reject, set_rejected_aside
 from spark_jobs.pipeline.gather.evaluated import evaluated_steps, unpacked
 from spark_jobs.pipeline.publish.claims import Claimed, claim
 from spark_jobs.pipeline.publish.publisher import publish
+from spark_jobs.pipeline.publish.rows import coverage_rows
 from spark_jobs.pipeline.publish.turns import Turn, publishing
 from spark_jobs.pipeline.quality.counted import Counted, counted_in
 from spark_jobs.pipeline.quality.facts import clusters_in
@@ -25,6 +30,7 @@ from spark_jobs.pipeline.run_record import RunRecord, reported_severities
 from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.pipeline.sources import gathered_by
 from spark_jobs.store.parallel import in_background
+from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
 
 __all__ = ["RunRecord", "RunSpec", "audit", "publish_evaluated", "run"]
@@ -68,7 +74,7 @@ def audit(context: RunContext, keep: Callable[[DataFrame], DataFrame]) -> tuple[
     evaluated = keep(evaluated_steps(gathered, context.spec, context.configuration))
     _LOG.info("%s: audited", context.spec.interval)
     context.progress("checking what was counted")
-    counted = counted_in(evaluated)
+    counted = counted_in(evaluated, context.spec.check_settings(context.configuration))
     if len(counted.unused_sources) == len(SOURCES) and not len(gathered.beside["consumer_group"].drop_null()):
         counted = counted.without_outputs()
     return evaluated, counted
@@ -93,7 +99,17 @@ def publish_evaluated(context: RunContext, evaluated: DataFrame, counted: Counte
     with turn_of_run as turn, recording:
         row = _published(context, evaluated, counted, warnings + of_quality, turn)
     findings = findings_with_teams(context.configuration.routes, counted.findings)
-    return RunRecord(row, findings, reported_severities(findings), warnings, of_quality, counted.observed)
+    severities, covered = reported_severities(findings), _coverage(context, counted)
+    return RunRecord(row, findings, severities, warnings, of_quality, counted.observed, covered)
+
+
+def _coverage(context: RunContext, counted: Counted) -> Coverage:
+    """Of the groups that were audited; a cluster of which one group was is not silent where that is."""
+    spec, grid = context.spec, context.configuration.grid
+    length = grid.length // timedelta(microseconds=1)
+    asked = Asked([to_micros(step.start) for step in grid.steps(spec.interval)], length, spec.consumer_group)
+    covered = coverage(asked, Known([*counted.groups, *counted.clusters]), context.configuration.complete_share)
+    return covered if spec.covers_clusters else replace(covered, silent=())
 
 
 def _publish_clusters(
@@ -107,9 +123,13 @@ def _publish_clusters(
             _published(own, rows, of_cluster, warnings, turn)
 
 
-def outputs_of(evaluated: DataFrame, counted: Counted) -> dict[Table, DataFrame]:
-    """The rows of the output tables that have some."""
-    return {table: unpacked(evaluated, table) for table in OUTPUTS if counted.facts[table]}
+def outputs_of(context: RunContext, evaluated: DataFrame, counted: Counted) -> dict[Table, DataFrame]:
+    """The rows of the output tables that have some; those of clusters if all their groups were audited."""
+    outputs = {table: unpacked(evaluated, table) for table in OUTPUTS if counted.facts[table]}
+    if counted.clusters and context.spec.covers_clusters:
+        rows = context.spark.createDataFrame(coverage_rows(counted.clusters), spark_schema(COVERAGE))
+        outputs[COVERAGE] = outputs[COVERAGE].unionByName(rows)
+    return outputs
 
 
 def _published(
@@ -119,7 +139,7 @@ def _published(
     spark, warehouse, spec = context.spark, context.warehouse, context.spec
     one_step = context.configuration.grid.is_one_step(spec.interval)
     tables = publish(
-        spark, warehouse, spec, outputs_of(evaluated, counted), context.run_id, turn=turn, one_step=one_step
+        spark, warehouse, spec, outputs_of(context, evaluated, counted), context.run_id, turn=turn, one_step=one_step
     )
     row = context.row(
         "published",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from schemas import GROUP_STATUS
+from spark_jobs.domain.coverage import NO_COVERAGE, Coverage
 from spark_jobs.domain.model.silences import unreported_ids
 from spark_jobs.domain.phrases import short_repr
 from spark_jobs.pipeline.publish.content import Content
@@ -16,7 +17,7 @@ from spark_jobs.pipeline.run_spec import RunSpec
 class RunRecord:
     """The row of `audit_runs`. Of a run that has just ended also its findings, as dicts with their `team`, the number
     of those that are reported by severity, what the reader should know of what was not audited, which expectations
-    failed without keeping the run from being published, and whether anything was observed.
+    failed without keeping the run from being published, whether anything was observed, and how much.
     """
 
     run: dict[str, Any]
@@ -25,6 +26,7 @@ class RunRecord:
     warnings: list[str] = field(default_factory=list)
     quality_warnings: list[str] = field(default_factory=list)
     observed: bool = True
+    coverage: Coverage = NO_COVERAGE
 
     def __str__(self) -> str:
         numbers = ", ".join(f"{number:,} {severity}" for severity, number in self.severities.items()) or "no finding"

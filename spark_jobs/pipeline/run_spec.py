@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from expectations.rows import CheckSettings
-from schemas import FINDINGS, Table
+from schemas import COVERAGE, FINDINGS, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.store.read.published import Scope
@@ -42,6 +42,17 @@ class RunSpec(Scope):
     def covers_everything(self) -> bool:
         """Return whether it is of all clusters, groups and topics."""
         return self == RunSpec(self.interval)
+
+    @property
+    def covers_clusters(self) -> bool:
+        """Return whether it is of all groups and topics of the clusters that it is about."""
+        return self.consumer_group is None and self.topic is None
+
+    def publishes(self, table: Table) -> bool:
+        """Return whether it replaces rows of the output table: of one topic, a run leaves as it is what is known of how
+        much of whole groups was audited.
+        """
+        return table is not COVERAGE or self.topic is None
 
     def filters(self) -> list[str]:
         """SQL conditions on cluster and group, for any table that has them."""

@@ -127,5 +127,7 @@ def _publish(context: RunContext, name: str, observed: bool) -> RunRecord:
     with claim(context.warehouse.folder(context.spark), context.spec, context.run_id) as claimed:
         context.progress("checking what was counted")
         evaluated = _staged(context.spark, context.warehouse, context.spec, name, "results")
-        counted = counted_in(evaluated) if observed else counted_in(evaluated).without_outputs()
+        counted = counted_in(evaluated, context.spec.check_settings(context.configuration))
+        if not observed:
+            counted = counted.without_outputs()
         return publish_evaluated(context, evaluated, counted, claimed)

@@ -12,7 +12,7 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import Time, from_micros, joined, to_micros
 from spark_jobs.pipeline.publish.claims import claim_incidents
-from spark_jobs.show.incidents import IncidentQuery, Incidents, published_incidents, was_seen_in
+from spark_jobs.show.incidents import IncidentQuery, incident_rows, published_incidents, was_seen_in
 from spark_jobs.show.rows import GROUP
 from spark_jobs.store.read.published import IS_PUBLISHED, PublishedTables, Scope, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
@@ -35,7 +35,7 @@ def publish_incidents(
         tables = published_tables(stored)
         if interval is None or not stored.exists(INCIDENTS):
             folded = published_incidents(tables, IncidentQuery(routes=routes))
-            stored.replace(INCIDENTS, Incidents(folded, [], []).to_arrow())
+            stored.replace(INCIDENTS, incident_rows(folded))
         else:
             audited_time = to_micros(interval.start), to_micros(interval.end)
             for start, end in joined([*_published_since(stored), audited_time]):
@@ -60,7 +60,7 @@ def _replaced(tables: PublishedTables, routes: tuple[TeamRoute, ...], interval: 
     before = tables.stored.read(INCIDENTS, INCIDENTS.columns)
     time = _changed(tables, interval, before)
     folded = published_incidents(tables, IncidentQuery(time, routes=routes))
-    rows = Incidents(folded, [], []).to_arrow()
+    rows = incident_rows(folded)
     stays = pa.array(_untouched(before, time, {*rows["incident_id"].to_pylist()}), pa.bool_())
     tables.stored.replace(INCIDENTS, pa.concat_tables([before.filter(stays).cast(rows.schema), rows]))
     return folded

@@ -1,25 +1,25 @@
 """Reads published findings, and folds them into incidents."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from schemas import FINDINGS, GROUP_STATUS, INCIDENTS, REBALANCE_INTERVALS
+from schemas import FINDINGS, GROUP_STATUS, INCIDENTS
+from spark_jobs.domain.coverage import COMPLETE_SHARE, Coverage
 from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.team_routes import TeamRoute, with_teams
 from spark_jobs.domain.incidents.thread import QUIET
 from spark_jobs.domain.incidents.values import AuditedTime, CauseTime, Incident, IncidentPart
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.severities import SEVERITIES
-from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.show.data_age import DataAge, data_age
+from spark_jobs.show.coverage import coverage_of, silent_in
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.arrow_types import arrow_schema
@@ -50,17 +50,15 @@ _QUEUE = ("topic", "broker_name", "queue_id")
 
 @dataclass(frozen=True, repr=False)
 class Incidents(Tabular):
-    """The incidents of a query, and the whole steps of its time that were not audited, or not recorded. `interval`: its
-    time; None: the whole history.
+    """The incidents of a query, and how much of its time was observed. `interval`: its time; None: the whole history,
+    of which the coverage is that of the newest steps.
     As a table: a row per incident. `root_causes`, `symptoms`: conditions per group; `costs`: per group.
     """
 
     shown: ClassVar = ("severity", "rule", "consumer_groups", "opened_at", "resolved_at", "headline", "advice")
 
     incidents: Sequence[Incident]
-    not_audited: Sequence[Interval]
-    not_recorded: Sequence[Interval]
-    data_age: DataAge | None = None
+    coverage: Coverage
     interval: Interval | None = None
 
     def __len__(self) -> int:
@@ -68,7 +66,12 @@ class Incidents(Tabular):
 
     def to_arrow(self) -> pa.Table:
         """A row per incident."""
-        return pa.Table.from_pylist([*map(_row, self.incidents)], arrow_schema(INCIDENTS))
+        return incident_rows(self.incidents)
+
+
+def incident_rows(incidents: Iterable[Incident]) -> pa.Table:
+    """Rows of the table `incidents`."""
+    return pa.Table.from_pylist([*map(_row, incidents)], arrow_schema(INCIDENTS))
 
 
 def _row(incident: Incident) -> dict[str, Any]:
@@ -105,19 +108,19 @@ def incidents_and_unknown(
     progress: Callable[[str], None] = lambda _: None,
     now: datetime = EVER.end,
     folded: list[Incident] | None = None,
+    complete_share: float = COMPLETE_SHARE,
+    *,
+    newest: bool = False,
 ) -> Incidents:
-    """The incidents of the query, newest first, and the time without published rows or snapshots. A step after `now` is
-    not missing if another was audited. `folded`: those of the query, if they are known. Raises as
-    `published_incidents`, and for an unknown rule or severity.
+    """The incidents of the query, newest first, and its coverage (`coverage_of`). `folded`: those of the query, if they
+    are known. Raises as `published_incidents`, and for an unknown rule or severity.
     """
     check_known("rule", query.rule, [rule.name for rule in RULES])
     check_known("severity", query.severity, SEVERITIES)
     progress("reading the findings")
     tables = published_tables(stored)
     matching = published_incidents(tables, query) if folded is None else folded
-    unaudited = not_audited(tables, query, now)
-    unrecorded = [] if matching or unaudited else not_recorded(tables, query)
-    return Incidents(matching, unaudited, unrecorded, data_age(tables, query.cluster), query.interval)
+    return Incidents(matching, coverage_of(tables, query, now, complete_share, newest=newest), query.interval)
 
 
 def severities_in(warehouse: str, interval: str, cluster: str | None, consumer_group: str | None) -> list[str]:
@@ -136,30 +139,6 @@ def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[I
         hint = did_you_mean(query.incident_id, (incident.incident_id for incident in folded))
         raise NothingPublishedError(f"there is no incident {query.incident_id}: {hint or 'list them without --id'}")
     return wanted
-
-
-def not_audited(tables: PublishedTables, query: IncidentQuery, now: datetime = EVER.end) -> list[Interval]:
-    """The time of the query, in whole steps, in which no group that it names was audited. Without an interval: `EVER`
-    if none of them ever was, else nothing. A step that ends after `now` is not missing if another one was audited.
-    """
-    audited = {step for (step,) in tuples(tables.read(GROUP_STATUS, query, ["step_start"]))}
-    if query.interval is None:
-        return [] if audited else [EVER]
-    missing: list[Interval] = []
-    for step in tables.grid.steps(tables.steps(query.interval)):
-        if step.start not in audited and not (audited and step.end > now):
-            continues = missing and missing[-1].end == step.start
-            missing.append(Interval(missing.pop().start, step.end) if continues else step)
-    return missing
-
-
-def not_recorded(tables: PublishedTables, query: IncidentQuery) -> list[Interval]:
-    """The interval of the query if no snapshot covers any part of it, as before a recording begins; else nothing."""
-    if query.interval is None:
-        return []
-    times = Filter("interval_start", "<", query.interval.end), Filter("interval_end", ">", query.interval.start)
-    statuses = tables.read(REBALANCE_INTERVALS, query, ["status"], times)["status"]
-    return [] if set(statuses.unique().to_pylist()) - {Status.UNOBSERVED} else [query.interval]
 
 
 def open_incidents(
@@ -239,4 +218,5 @@ def _folded(tables: PublishedTables, query: IncidentQuery, first_step: datetime 
         if at is not None
     )
     length = tables.grid.length // timedelta(microseconds=1)
-    return incidents(findings, AuditedTime(audited, length, deletions), RULES)
+    silent = silent_in(tables, query.cluster, first_step)
+    return incidents(findings, AuditedTime(audited, length, deletions, silent), RULES)

@@ -16,11 +16,11 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.show.coverage import observed_shares
 from spark_jobs.show.files import whole_file
 from spark_jobs.show.incidents import open_incidents
 from spark_jobs.show.rows import GROUP, Row, group_of
 from spark_jobs.show.status import published_statuses
-from spark_jobs.show.trends import observed_shares
 from spark_jobs.store.read.published import EVERYTHING, Scope, published_tables
 from spark_jobs.store.read.stored import StoredTables
 
@@ -44,7 +44,7 @@ def metrics(
     end = newest.newest_step + length
     recent = [row for row in newest.groups if row["step_start"] >= end - EXPORTED and row["deleted_at"] is None]
     starts = {row["step_start"] for row in recent}
-    observed = {start: observed_shares(tables, Interval(start, start + length)) for start in starts}
+    observed = {start: observed_shares(tables, Interval(start, start + length), EVERYTHING) for start in starts}
     groups = [
         row | {"step_end": row["step_start"] + length, "observed": observed[row["step_start"]].get(group_of(row))}
         for row in recent

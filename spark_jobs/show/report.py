@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
+from spark_jobs.domain.coverage import COMPLETE_SHARE, Coverage
 from spark_jobs.domain.incidents.team_routes import TeamRoute, findings_with_teams
 from spark_jobs.domain.incidents.trends import GroupTrend
 from spark_jobs.domain.incidents.values import Incident
@@ -17,13 +18,14 @@ from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.runtime.version import code_version
 from spark_jobs.show import fleet, spans
-from spark_jobs.show.data_age import data_age
+from spark_jobs.show.coverage import coverage_of
 from spark_jobs.show.files import whole_file
 from spark_jobs.show.incidents import IncidentQuery, published_incidents, was_seen_in
 from spark_jobs.show.measured import Topics, measured
 from spark_jobs.show.page.groups import GroupRows
 from spark_jobs.show.page.page import PageContent, page
 from spark_jobs.show.rows import GROUP, QUEUE, Row, group_of
+from spark_jobs.show.text.coverage_text import data_until_text
 from spark_jobs.show.trends import last_days, published_trends
 from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables, runs_of
 from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
@@ -41,6 +43,7 @@ def report(
     detailed: int = 20,
     routes: tuple[TeamRoute, ...] = (),
     now: datetime | None = None,
+    complete_share: float = COMPLETE_SHARE,
 ) -> str:
     """The page of the scope's time, as HTML. `detailed`: groups with a page; `now`: None: no data age.
 
@@ -59,6 +62,7 @@ def report(
     progress("folding the findings to incidents")
     query = IncidentQuery(None, scope.cluster, scope.consumer_group, routes=routes)
     incidents, trends = _incidents_and_trends(tables, requested, query)
+    covered = coverage_of(tables, replace(scope, interval=requested), now or EVER.end, complete_share)
     progress("drawing")
     return page(
         PageContent(
@@ -69,7 +73,8 @@ def report(
             notes=_left_out(groups, chosen),
             runs=runs_of(stored, interval),
             warehouse=stored.location.location,
-            data_age="" if now is None else _age(tables, scope.cluster, now),
+            coverage=covered,
+            data_age="" if now is None else _age(covered, now),
             versions=tables.versions,
             code_version=code_version(),
             incidents=incidents,
@@ -78,8 +83,9 @@ def report(
     )
 
 
-def _age(tables: PublishedTables, cluster: str | None, now: datetime) -> str:
-    return f"Written at {format_utc(now.replace(microsecond=0))}. {data_age(tables, cluster).text(now)}."
+def _age(covered: Coverage, now: datetime) -> str:
+    until = f" {data_until_text(covered, now)}." if covered.data_until else ""
+    return f"Written at {format_utc(now.replace(microsecond=0))}.{until}"
 
 
 def write_page(page: str, file: Path) -> None:

@@ -19,9 +19,9 @@ from spark_jobs.domain.what_if.fleet_size import (
 )
 from spark_jobs.domain.what_if.refuted import refuted
 from spark_jobs.domain.what_if.size import Goals, Size, size
+from spark_jobs.show.coverage import observed_shares
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.rows import GROUP
-from spark_jobs.show.trends import observed_shares
 from spark_jobs.show.what_if import GroupSteps, Say, group_steps, known
 from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables
 from spark_jobs.store.read.stored import StoredTables, tuples

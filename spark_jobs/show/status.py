@@ -9,11 +9,14 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from schemas import FINDINGS, GROUP_STATUS, Table
+from spark_jobs.domain.coverage import COMPLETE_SHARE, NO_COVERAGE, Coverage, GroupCoverage, share_text
 from spark_jobs.domain.model.grouped import by_key
+from spark_jobs.domain.model.intervals import EVER
 from spark_jobs.domain.model.severities import INFO, WORST_FIRST
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules import stranded_write_queues, unobserved
-from spark_jobs.show.data_age import DataAge, data_age
+from spark_jobs.domain.status.capacity import Limit
+from spark_jobs.show.coverage import coverage_of
 from spark_jobs.show.fleet import FINDING_COLUMNS, attention, findings_summary
 from spark_jobs.show.rows import GROUP, Row, group_of
 from spark_jobs.show.tabular import Tabular
@@ -32,7 +35,9 @@ _WORST = {**_TEXTS, **dict.fromkeys(("started_at", "ended_at"), pa.timestamp("us
 
 @dataclass(frozen=True, repr=False)
 class Statuses(Tabular):
-    """A `group_status` row per group, by attention; `newest_step`: of the whole warehouse, None: never audited."""
+    """A `group_status` row per group, by attention, and how much of the newest steps was observed. `newest_step`: of
+    the whole warehouse, None: never audited.
+    """
 
     shown: ClassVar = (
         *(*GROUP, "worst_severity", "member_count", "queue_count", "double_owned_queues", "unassigned_queues"),
@@ -41,23 +46,28 @@ class Statuses(Tabular):
 
     newest_step: datetime | None
     groups: list[dict[str, Any]]
-    data_age: DataAge | None = None
+    coverage: Coverage = NO_COVERAGE
 
     def to_arrow(self) -> pa.Table:
         """A row per group: the columns of `group_status`, and those that `statuses` adds."""
-        added = {"rules": pa.list_(pa.struct(_RULE)), "worst": pa.struct(_WORST)}
+        added = {"rules": pa.list_(pa.struct(_RULE)), "worst": pa.struct(_WORST), "observed_share": pa.float64()}
         schema = [*arrow_schema(GROUP_STATUS), *pa.schema({**_COUNTS, **added})]
         return pa.Table.from_pylist(self.groups, pa.schema(schema))
 
 
 def statuses(
-    stored: StoredTables, names: Scope = EVERYTHING, progress: Callable[[str], None] = lambda _: None
+    stored: StoredTables,
+    names: Scope = EVERYTHING,
+    progress: Callable[[str], None] = lambda _: None,
+    now: datetime = EVER.end,
+    complete_share: float = COMPLETE_SHARE,
 ) -> Statuses:
     """`published_statuses` with more columns, by attention.
 
-    Those of `fleet.findings_summary`; `stranded`: messages in unreadable queues (null: unknown); `worst`: the worst
-    finding that is not over, else that is (null: none): severity, rule and start of its root cause, last end of those
-    of its kind that began before it ended, and whether it is over.
+    `observed_share`: of the group's newest step, from 0 to 1 (null: unknown); below the complete share owners, backlog
+    and bottleneck are unknown. Those of `fleet.findings_summary`; `stranded`: messages in unreadable queues (null:
+    unknown); `worst`: the worst finding that is not over, else that is (null: none): severity, rule and start of its
+    root cause, last end of those of its kind that began before it ended, and whether it is over.
     """
     progress("reading the newest step of every group")
     tables = published_tables(stored)
@@ -65,11 +75,34 @@ def statuses(
     findings = _newest_steps(tables, FINDINGS, _FINDING, newest.groups)
     findings_per_group = by_key((row for row in findings if row["silenced_because"] is None), group_of)
     length = tables.grid.length
-    groups = (
-        {**row, **_findings_columns(findings_per_group.get(group_of(row), []), row["step_start"] + length)}
+    covered = coverage_of(tables, names, now, complete_share)
+    groups = [
+        {
+            **row,
+            **_findings_columns(findings_per_group.get(group_of(row), []), row["step_start"] + length),
+            **_observed(covered.of(*group_of(row)), complete_share),
+        }
         for row in newest.groups
+    ]
+    return Statuses(newest.newest_step, sorted(groups, key=_order), covered)
+
+
+#: What is not known of a step of which too little was seen.
+_UNKNOWN = dict.fromkeys(
+    (
+        *("queue_count", "queues_with_one_owner", "double_owned_queues", "unassigned_queues", "member_count"),
+        *("idle_members", "backlog_start", "backlog_end", "oldest_message_ms", "catches_up", "catch_up_seconds"),
+        *("utilization", "busiest_utilization", "busiest_member", "busiest_bottleneck", "more_members_help"),
+        *("headroom_messages_per_second", "retention_left_seconds", "stranded"),
     )
-    return Statuses(newest.newest_step, sorted(groups, key=_order), data_age(tables, names.cluster))
+) | {"bottleneck": Limit.UNKNOWN_MEMBERS.value}
+
+
+def _observed(group: GroupCoverage | None, complete_share: float) -> Row:
+    if group is None or group.share >= complete_share:
+        return {"observed_share": None if group is None else group.share}
+    advice = f"Unknown: {share_text(group.share)} of the step was observed."
+    return {"observed_share": group.share, **_UNKNOWN, "advice": advice}
 
 
 def _order(row: Row) -> tuple[object, ...]:

@@ -20,7 +20,7 @@ from spark_jobs.errors import NothingPublishedError
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.tabular import Tabular
-from spark_jobs.store.read.published import EVERYTHING, PublishedTables, Scope, check_names, published_tables
+from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables
 
 _COLUMNS = (
@@ -84,21 +84,6 @@ def published_trends(
     groups = sorted(_distinct_groups(pa.concat_tables([audited, intervals.select(GROUP)]))[0])
     spans = weeks(to_micros(interval.start), to_micros(interval.end))
     return trends(groups, spans, _columns(intervals, groups), incidents)
-
-
-def observed_shares(tables: PublishedTables, steps: Interval, names: Scope = EVERYTHING) -> dict[Group, float]:
-    """By group the share of whole steps in which it was observed, from 0 to 1, as trends count it."""
-    intervals = tables.read(REBALANCE_INTERVALS, replace(names, interval=steps), _COLUMNS)
-    groups = sorted(_distinct_groups(intervals.select(GROUP))[0])
-    spans = weeks(to_micros(steps.start), to_micros(steps.end))
-    group_trends = trends(groups, spans, _columns(intervals, groups), ()) if groups else []
-    lengths = [end - start for start, end in spans]
-    return {
-        (trend.cluster, trend.consumer_group): float(
-            np.average([week.observed_share for week in trend.weeks], weights=lengths)
-        )
-        for trend in group_trends
-    }
 
 
 def last_days(tables: PublishedTables, names: Scope, days: int, before: datetime | None = None) -> Interval:

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from schemas import AUDIT_RUNS, OUTPUTS, SOURCES
+from schemas import AUDIT_RUNS, COVERAGE, OUTPUTS, SOURCES
 from spark_jobs.config import Configuration
+from spark_jobs.domain.kernel.coverage import cluster_coverage
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.pipeline.publish.rows import tables
+from spark_jobs.pipeline.publish.rows import coverage_rows, tables
 from tests.support.gathered import Rows
 from tests.support.kernel import evaluated, recorded_rows
 from tests.support.stored import arrow_table, audit_run, write
@@ -28,7 +30,10 @@ def audit_into(warehouse: Path, interval: Interval, cadence_seconds: int, record
 def rows_into(warehouse: Path, interval: Interval, cadence_seconds: int, rows: Rows) -> None:
     """The same of source rows."""
     configuration = Configuration(cadence_seconds=cadence_seconds)
-    outputs = tables(evaluated(rows, interval, configuration.audit_settings))
+    steps = evaluated(rows, interval, configuration.audit_settings)
+    outputs = tables(steps)
+    clusters = cluster_coverage([each.coverage for each in steps], configuration.audit_settings.step)
+    outputs[COVERAGE.name] = pa.concat_tables([outputs[COVERAGE.name], coverage_rows(clusters)])
     for table in SOURCES:
         write_deltalake(warehouse / table.name, arrow_table(table, rows.get(table, ())), mode="append")
     for table in OUTPUTS:

@@ -162,7 +162,8 @@ COMMANDS: Mapping[str, Command] = {
     "status": Command(
         "Show the groups that need attention in their newest step, one line each.",
         required="--warehouse",
-        optional="--cluster --group --all --sort=severity|backlog|utilization --tz --json --format",
+        optional="--cluster --group --all --sort=severity|backlog|utilization --config --fail-on=ERROR "
+        "--tz --json --format",
         examples=(
             "--warehouse ./warehouse",
             "--warehouse ./warehouse --group payment-service",
@@ -173,7 +174,7 @@ COMMANDS: Mapping[str, Command] = {
         "List incidents, the worst first: a root cause with its symptoms in all groups.",
         required="--warehouse",
         optional=(
-            "--interval --last --open --cluster --group --rule --severity --config --client --id "
+            "--interval --last --open --cluster --group --rule --severity --config --client --id --fail-on=ERROR "
             "--sort=worst|newest|oldest|longest|peak-backlog --publish --tz --json --format"
         ),
         examples=(
@@ -229,7 +230,7 @@ COMMANDS: Mapping[str, Command] = {
     "explain": Command(
         "Explain which member of a group owned what at one moment, why, and what was wrong.",
         required="--warehouse --group --at",
-        optional="--cluster --topic --tz --json",
+        optional="--cluster --topic --config --fail-on=ERROR --tz --json",
         examples=(
             "--warehouse ./warehouse --group payment-service --at 2026-11-21T02:10Z",
             "--warehouse lake.audit --cluster eu --group G --topic T --at 2026-11-21T02:10:30Z --json",

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from spark_jobs.cli.documents import answered
-from spark_jobs.cli.questions import middle, opened, time_of
+from spark_jobs.cli.questions import middle, opened, show_coverage, time_of
 from spark_jobs.cli.terminal import Column, local, show_next, show_table, zone_name
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.phrases import UNKNOWN, count, names_text
@@ -29,10 +29,15 @@ def clients_command(arguments: Namespace) -> int:
         tables = warehouse.published
         interval = warehouse.time(**time_of(arguments, warehouse)) or tables.last(_SEARCHED, arguments.cluster)
         clients = clients_named(tables, arguments.TEXT, Scope(interval, arguments.cluster, arguments.group))
+        coverage = warehouse.coverage(
+            arguments.group, cluster=arguments.cluster, since=interval.start, until=interval.end
+        )
     rows = [client._asdict() for client in clients]
     table = partial(pa.Table.from_pylist, rows, CLIENT_SCHEMA)
     if not answered(arguments, {"interval": interval, "clients": rows}, table):
         show_clients(Console(), clients, interval)
+        if not clients:
+            show_coverage(coverage)
         for client in clients[:1]:
             at = middle(client.first_seen, client.last_seen)
             show_next("explain", arguments.warehouse, group=client.consumer_group, cluster=client.cluster, at=at)

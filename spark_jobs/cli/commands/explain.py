@@ -9,12 +9,11 @@ from rich.padding import Padding
 from rich.text import Text
 
 from spark_jobs.cli.documents import answered
-from spark_jobs.cli.questions import opened
+from spark_jobs.cli.exit_codes import exit_code
+from spark_jobs.cli.questions import opened, show_coverage
 from spark_jobs.cli.terminal import SEVERITY_STYLES, printable, show_next, zone_name
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.rules import unobserved
-from spark_jobs.errors import ExitCode
 from spark_jobs.show.recorder import calls_in, recorder_lines
 from spark_jobs.show.text.explanation_text import lines, unknowns
 from spark_jobs.show.text.interval_text import TextLine
@@ -22,10 +21,11 @@ from spark_jobs.store.read.stored import StoredTables
 
 
 def explain_command(arguments: Namespace) -> int:
-    """Exit code 0 also for a group with findings; 2 without findings above INFO, if something is unknown."""
+    """The `exit_code` of the findings at that moment, and of how much of the group's step was observed."""
     with opened(arguments) as warehouse:
         group, named = arguments.group or "", {"cluster": arguments.cluster, "topic": arguments.topic}
         story = warehouse.explain(group, arguments.at, **named).facts
+        coverage = warehouse.coverage(group, cluster=story.cluster, since=story.step.start, until=story.step.end)
     unknown = unknowns(story)
     if not answered(arguments, vars(story) | {"unknown": unknown}):
         text_lines = [*lines(story, zone_name())]
@@ -34,10 +34,11 @@ def explain_command(arguments: Namespace) -> int:
                 warehouse.stored, row["rule"], story.cluster, row["started_at"], row["ended_at"]
             )
         show_explanation(Console(), text_lines)
+        show_coverage(coverage)
         names = {"interval": str(story.step), "group": story.consumer_group, "cluster": story.cluster}
         show_next("report", arguments.warehouse, **names)
-    severities = {row["severity"] for row in story.findings} - {INFO}
-    return ExitCode.WARNINGS if unknown and not severities else ExitCode.CLEAN
+    severities = [row["severity"] for row in story.findings if row["silenced_because"] is None]
+    return exit_code(severities, arguments.fail_on, coverage, doubtful=bool(unknown))
 
 
 def recorder_lines_of(

@@ -10,14 +10,15 @@ from rich.console import Console
 from schemas import INCIDENTS
 from spark_jobs.cli.commands.explain import recorder_lines_of, show_explanation
 from spark_jobs.cli.documents import answered, incidents_document
+from spark_jobs.cli.exit_codes import exit_code
 from spark_jobs.cli.questions import opened, show_age, time_of
 from spark_jobs.cli.show_incidents import ORDERS, show_incidents
 from spark_jobs.cli.terminal import print_line, print_to_stderr, show_next
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import count
-from spark_jobs.errors import ExitCode, UsageError
-from spark_jobs.show.text.incident_text import incident_lines, unknown_text
+from spark_jobs.errors import UsageError
+from spark_jobs.show.text.incident_text import incident_lines
 from spark_jobs.show.text.interval_text import TextLine
 from spark_jobs.store.read.stored import StoredTables
 
@@ -25,9 +26,7 @@ _INCIDENT_FILTERS = ("interval", "last", "open", "cluster", "group", "rule", "se
 
 
 def incidents_command(arguments: Namespace) -> int:
-    """Exit code 0 also with incidents: `run` and `validate` are for gates; 2 where something was not audited, or where
-    the newest time, which `--last` names, is older than two steps.
-    """
+    """The `exit_code` of the incidents, and of how much of their time was observed."""
     if arguments.publish and any(vars(arguments)[name] for name in _INCIDENT_FILTERS):
         raise UsageError("--publish saves the incidents of the whole history: leave out what filters or limits them")
     with opened(arguments) as warehouse:
@@ -46,20 +45,17 @@ def incidents_command(arguments: Namespace) -> int:
                 client=arguments.client,
             )
     incidents = replace(incidents, incidents=sorted(incidents.incidents, key=ORDERS[arguments.sort], reverse=True))
-    unknown = unknown_text(incidents.not_audited, incidents.not_recorded)
-    age = incidents.data_age
-    is_old = arguments.last is not None and age is not None and age.is_old(warehouse.clock())
-    code = ExitCode.WARNINGS if unknown or is_old else ExitCode.CLEAN
+    code = exit_code((incident.severity for incident in incidents.incidents), arguments.fail_on, incidents.coverage)
     if answered(arguments, incidents_document(incidents), incidents.to_arrow):
         return code
     if arguments.id is not None:
         for incident in incidents.incidents:
             show_explanation(Console(), _in_full(warehouse.stored, incident))
     else:
-        show_age(incidents.data_age, warehouse.clock())
+        show_age(incidents.coverage, warehouse.clock())
         if arguments.last is not None:
             print_line(Console(), f"Incidents of {incidents.interval} (UTC), the newest audited time.")
-        show_incidents(Console(), incidents.incidents, unknown)
+        show_incidents(Console(), incidents.incidents, incidents.coverage)
         for incident in incidents.incidents[:1]:
             show_next("incidents", arguments.warehouse, id=incident.incident_id)
     return code

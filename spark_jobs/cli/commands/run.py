@@ -7,7 +7,7 @@ from rich.console import Console
 
 from spark_jobs.cli.documents import answered, run_document
 from spark_jobs.cli.exit_codes import run_exit_code
-from spark_jobs.cli.questions import opened
+from spark_jobs.cli.questions import opened, show_coverage
 from spark_jobs.cli.show_incidents import show_findings, show_incidents
 from spark_jobs.cli.terminal import print_to_stderr, printable, show_next
 from spark_jobs.domain.incidents.values import Incident
@@ -34,8 +34,9 @@ def show_result(result: RunRecord, warehouse: Location, incidents: Sequence[Inci
     """Show the incidents, or the findings of the run where there are none given, and where the tables are."""
     if incidents is None:
         show_findings(Console(), result.findings)
+        show_coverage(result.coverage)
     else:
-        show_incidents(Console(), worst_first(incidents))
+        show_incidents(Console(), worst_first(incidents), result.coverage)
     print(f"The tables are in {printable(warehouse.location)}")
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import chain
 
 from spark_jobs.domain.incidents.facts import incident
-from spark_jobs.domain.incidents.silence import silent_findings, with_silence
+from spark_jobs.domain.incidents.silence import with_silence
 from spark_jobs.domain.incidents.thread import QUIET, Thread
 from spark_jobs.domain.incidents.threads import RootRules, threads
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding, UnknownTime
@@ -19,8 +19,7 @@ from spark_jobs.domain.rules.rule import Follows, Rule
 
 def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules: Iterable[Rule]) -> list[Incident]:
     """Every incident of these findings, in any order, the newest first. Silenced findings and their symptoms open none,
-    nor does INFO, unless it means that nothing is known: an ERROR, if nothing of the cluster was recorded for a whole
-    step.
+    nor does INFO, unless it means that nothing is known: an ERROR, if nothing of the cluster was recorded.
     """
     findings_by_id = {finding.finding.finding_id: finding for finding in findings}
     by_name = {rule.name: rule for rule in rules}
@@ -37,9 +36,8 @@ def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules:
         if (root_id := finding.finding.root_finding_id) in findings_by_id
     }
     conditions = threads(reported.values(), RootRules(root_rules, by_name), unknown)
-    silent = silent_findings(findings_by_id.values(), unknown.steps, audited.step)
     events = [
-        (with_silence(incident(roots, symptoms, by_name), silent), _broker_of(roots, by_name))
+        (with_silence(incident(roots, symptoms, by_name), audited.silent), _broker_of(roots, by_name))
         for roots, symptoms in _events(conditions, by_name)
     ]
     opened = _with_same_broker([each for each in events if each[0].severity != SEVERITIES[0] or each[0].rule in blind])

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
+from types import MappingProxyType
 from typing import NamedTuple
 
 from spark_jobs.domain.model.finding import ConflictingValue, Finding
@@ -31,11 +32,13 @@ class PublishedFinding(NamedTuple):
 class AuditedTime(NamedTuple):
     """The steps that were audited, all of one length: (cluster, consumer group, step start). `deletions`: (cluster,
     consumer group, topic, when it was first seen that no broker has the topic any more; topic None: the group).
+    `silent`: by cluster the times in which nothing of it was recorded (`domain.coverage.silent_times`).
     """
 
     steps: Iterable[tuple[str, str, int]]
     step: int
     deletions: Iterable[tuple[str, str, str | None, int]] = ()
+    silent: Mapping[str, Sequence[Time]] = MappingProxyType({})
 
 
 class CauseTime(NamedTuple):

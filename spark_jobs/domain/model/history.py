@@ -285,7 +285,7 @@ class GroupHistory:
     `proxies`: memberships of the cluster's `unseen.PROXIES_GROUP`, by broker. `captured`: when any broker answered
     about the group as one that is there; `deleted`: when it was seen that it is deleted; `readable`: by topic, then by
     broker and number of queues, when the topic's route named so many queues of the broker as readable; by None, when it
-    named no broker.
+    named no broker. `rejected`: by source, when snapshots were taken that broke a rule of it and are not used.
     """
 
     cluster: str
@@ -304,6 +304,7 @@ class GroupHistory:
     captured: Sightings = NEVER
     deleted: Sightings = NEVER
     readable: Mapping[str, Mapping[Place | None, Sightings]] = field(default_factory=dict)
+    rejected: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
 
     def readable_before(self, topic: str, window: StepWindow, settings: AuditSettings) -> dict[Place | None, int]:
         """By broker and number of queues that the topic's route named as readable before the window: the start of the

@@ -3,13 +3,13 @@
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, UnansweredCalls
+from spark_jobs.domain.kernel.coverage import MEMBERSHIPS, snapshot_gaps
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.window import from_micros, islands
 from spark_jobs.domain.phrases import NAMED, count
 from spark_jobs.domain.rules.rule import Cause, Rule, brokers, everything
-from spark_jobs.domain.rules.snapshot_gaps import MEMBERSHIPS, snapshot_gaps
 
 NO_SNAPSHOTS, NOT_ANSWERED, NOTHING_RECORDED = "NO_SNAPSHOTS", "NOT_ANSWERED", "NOTHING_RECORDED"
 SILENT_BROKER, SILENT = "SILENT_BROKER", "SILENT"

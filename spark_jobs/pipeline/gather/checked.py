@@ -20,18 +20,21 @@ from spark_jobs.pipeline.quality.quarantine import quarantined
 from spark_jobs.store.arrow_values import one_array, ranges
 
 _TIME = pa.timestamp("us", "UTC")
+#: By cluster, consumer group and table.
+RejectedAt = Mapping[tuple[str, str | None, str], Numbers]
 
 
 @dataclass(frozen=True)
 class Checked:
-    """`STATES` and `SAMPLES` without the times and samples of snapshots that cannot be used, what was counted, and the
-    rows of `quarantine` for those.
+    """`STATES` and `SAMPLES` without the times and samples of snapshots that cannot be used, what was counted, the
+    rows of `quarantine` for those, and their times by cluster, group (None: of a topic) and source, microseconds.
     """
 
     states: pa.Table
     samples: pa.Table
     facts: Sequence[Fact]
     rejected: Sequence[Mapping[str, Any]]
+    rejected_at: RejectedAt
 
 
 def checked(states: pa.Table, samples: pa.Table, settings: CheckSettings) -> Checked:
@@ -47,7 +50,8 @@ def checked(states: pa.Table, samples: pa.Table, settings: CheckSettings) -> Che
         source.check({ROUTE_SNAPSHOTS: routes})
     facts = [fact for source in sources for fact in source.facts()]
     rejected = [row for source in sources for row in source.rejected()]
-    return Checked(*_without_left_out(states, samples, sources), facts, rejected)
+    rejected_at = {key: times for source in sources for key, times in source.rejected_at()}
+    return Checked(*_without_left_out(states, samples, sources), facts, rejected, rejected_at)
 
 
 class _Source:
@@ -166,6 +170,13 @@ class _Source:
             for place in places
         )
         return quarantined(self.kind.table, self._rows(places).to_pylist(), reasons)
+
+    def rejected_at(self) -> Iterator[tuple[tuple[str, str | None, str], Numbers]]:
+        """By cluster, group and source, when what is left out was taken."""
+        owners = self._states.select(["cluster", "consumer_group"]).to_pylist() if self.left_out.any() else ()
+        for owner in {tuple(owner.values()) for owner in owners}:
+            is_own = np.array([tuple(each.values()) == owner for each in owners])
+            yield (*owner, self.kind.table.name), self.at[self.left_out & is_own[self.state]]
 
     def _rows(self, places: Numbers) -> pa.Table:
         """The rows of the source for some of the snapshots."""

@@ -10,14 +10,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from expectations.rows import CheckSettings
+from expectations.rows import CheckSettings, Numbers
 from schemas import QUARANTINE, REBALANCE_INTERVALS, Table
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
 from spark_jobs.domain.evaluate import evaluate
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.pipeline.exchange import RESULTS, STEP_KEY, own_columns
-from spark_jobs.pipeline.gather.checked import checked
+from spark_jobs.pipeline.gather.checked import Checked, checked
 from spark_jobs.pipeline.gather.gather import Gathered, over_groups
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.publish.rows import results, seen, tables, tables_of
@@ -97,7 +97,7 @@ def _evaluated(states: pa.Table, samples: pa.Table, *, spec: RunSpec, configurat
         for history in histories(usable.states, usable.samples)
         if _is_asked(spec, history)
         for step in evaluate(
-            history,
+            replace(history, rejected=_rejected_at(usable, history)),
             strategy_settings(configuration, history.cluster, history.consumer_group),
             audit_settings(configuration, history.cluster, history.consumer_group),
             start,
@@ -107,6 +107,12 @@ def _evaluated(states: pa.Table, samples: pa.Table, *, spec: RunSpec, configurat
     written = tables(evaluated, spec.topic)
     facts = [*usable.facts, *facts_of_outputs(written, settings)]
     return results(written, facts, usable.rejected, [seen(written[REBALANCE_INTERVALS.name])])
+
+
+def _rejected_at(usable: Checked, history: GroupHistory) -> dict[str, Numbers]:
+    """By source, when snapshots of the group, or of topics, were taken that are not used."""
+    owners = (history.cluster, history.consumer_group), (history.cluster, None)
+    return {table: at for (*owner, table), at in usable.rejected_at.items() if tuple(owner) in owners}
 
 
 def _is_asked(spec: RunSpec, history: GroupHistory) -> bool:

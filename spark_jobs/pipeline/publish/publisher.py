@@ -49,7 +49,7 @@ def publish(
         written = NOTHING
         if table in outputs:
             written = _replace(warehouse, table, outputs[table].transform(in_files), spec, run_id, turn)
-        elif not warehouse.is_free(table, spec.interval):
+        elif spec.publishes(table) and not warehouse.is_free(table, spec.interval):
             nothing = spark.createDataFrame([], spark_schema(table)).select(*table.columns)
             _replace(warehouse, table, nothing, spec, run_id, turn)
         _LOG.info("%s: %d rows published for %s", table.name, written.rows, spec.interval)

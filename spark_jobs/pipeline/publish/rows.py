@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from schemas import (
     ALLOCATIONS,
+    COVERAGE,
     FINDINGS,
     GROUP_STATUS,
     OUTPUTS,
@@ -20,6 +21,7 @@ from schemas import (
     Table,
 )
 from spark_jobs.domain.evaluate import EvaluatedStep
+from spark_jobs.domain.kernel.coverage import CoverageRow
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.pipeline.exchange import RESULTS_ARROW, STEP_KEY, TABLES_ARROW, own_columns
 from spark_jobs.pipeline.publish.queue_rows import IntervalSpan, allocation_rows, interval_rows, progress_rows, step_key
@@ -30,7 +32,7 @@ _topic_of = itemgetter("cluster", "consumer_group", "topic")
 
 def tables(evaluated: Sequence[EvaluatedStep], topic: str | None = None) -> dict[str, pa.Table]:
     """Each output table by its name, step after step, with all its columns; the rows of one topic, and findings about
-    whole groups, where it is named.
+    whole groups, where it is named. Those of clusters in `coverage` are `coverage_rows`.
     """
     steps = [each.step for each in evaluated]
     spans = [IntervalSpan(step, *span) for step in steps for span in step.inside()]
@@ -41,6 +43,7 @@ def tables(evaluated: Sequence[EvaluatedStep], topic: str | None = None) -> dict
         GROUP_STATUS: _few(GROUP_STATUS, evaluated, lambda each: filter(None, [each.status])),
         STRATEGY_COMPARISON: _few(STRATEGY_COMPARISON, evaluated, attrgetter("strategies")),
         FINDINGS: _few(FINDINGS, evaluated, attrgetter("findings")),
+        COVERAGE: _few(COVERAGE, evaluated, lambda each: [each.coverage]),
     }
     return {
         table.name: of_table if topic is None else _of_topic(table, of_table, topic) for table, of_table in rows.items()
@@ -79,6 +82,12 @@ def _of_table(name: str, rows: pa.Table) -> dict[str, pa.Array]:
     return {**{key: rows[key] for key in STEP_KEY}, name: pa.StructArray.from_arrays(columns, fields=list(of_row))}
 
 
+def coverage_rows(rows: Iterable[CoverageRow]) -> pa.Table:
+    """Rows of the table `coverage`."""
+    schema = TABLES_ARROW[COVERAGE.name]
+    return pa.Table.from_pydict(columns_of([row._asdict() for row in rows], schema), schema)
+
+
 def seen(intervals: pa.Table) -> dict[str, Any]:
     """The `seen` of `exchange.RESULTS`, from rows of `rebalance_intervals`.
 
@@ -105,7 +114,9 @@ def seen(intervals: pa.Table) -> dict[str, Any]:
 
 
 def _of_topic(table: Table, rows: pa.Table, topic: str) -> pa.Table:
-    """Return whether `RunSpec.replaces` holds for the rows."""
+    """The rows that `RunSpec.publishes`, and for which its `replaces` holds."""
+    if table is COVERAGE:
+        return rows.slice(0, 0)
     if "topic" not in rows.column_names:
         return rows
     return rows.filter(pc.fill_null(pc.equal(rows["topic"], topic), table is FINDINGS))

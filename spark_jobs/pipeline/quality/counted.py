@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import reduce
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter, or_
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from expectations import SUITES
-from schemas import CLIENT_SNAPSHOTS, FINDINGS, OUTPUTS, SOURCES
+from expectations import BY_TABLE, SUITES
+from expectations.rows import CheckSettings, Rows
+from schemas import CLIENT_SNAPSHOTS, COVERAGE, FINDINGS, OUTPUTS, SOURCES, Table
+from spark_jobs.domain.kernel.coverage import CoverageRow, cluster_coverage
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.pipeline.exchange import STEP_KEY
-from spark_jobs.pipeline.quality.facts import CLUSTERS, LEFT_OUT, ROWS, Fact, Facts, step_facts
+from spark_jobs.pipeline.publish.rows import coverage_rows
+from spark_jobs.pipeline.quality.facts import CLUSTERS, LEFT_OUT, ROWS, Fact, Facts, counts_of, step_facts
+from spark_jobs.store.read.coverage_rows import coverage_row
 from spark_jobs.store.read.stored import values
 from spark_jobs.store.spark_types import in_utc
 
@@ -29,7 +35,7 @@ _MOST_NAMED = 20
 class Counted:
     """The facts of every table, source or output, step by step; whether anything was observed, for how many groups a
     strategy was assumed, and the first of what was not replayed: cluster, consumer group, reason, topics; the findings,
-    by their start.
+    by their start; how much was observed of every group, and of the clusters of these.
     """
 
     facts: Facts
@@ -37,6 +43,8 @@ class Counted:
     assumed: int
     skipped: Sequence[tuple[str, str, str, list[str]]]
     findings: Sequence[dict[str, Any]]
+    groups: Sequence[CoverageRow]
+    clusters: Sequence[CoverageRow]
 
     @property
     def unused_sources(self) -> frozenset[str]:
@@ -72,38 +80,59 @@ class Counted:
         facts = {table: [step for step in steps if cluster in step[CLUSTERS]] for table, steps in self.facts.items()}
         skipped = [group for group in self.skipped if group[0] == cluster]
         findings = [finding for finding in self.findings if finding["cluster"] == cluster]
-        return replace(self, facts=facts, skipped=skipped, findings=findings)
+        groups, clusters = ([row for row in rows if row.cluster == cluster] for rows in (self.groups, self.clusters))
+        return replace(self, facts=facts, skipped=skipped, findings=findings, groups=groups, clusters=clusters)
 
     def without_outputs(self) -> Counted:
         """Of a run that observed nothing."""
         nothing: Facts = {table: [] for table in OUTPUTS}
-        return Counted({**self.facts, **nothing}, observed=False, assumed=0, skipped=[], findings=[])
+        return Counted(
+            {**self.facts, **nothing}, observed=False, assumed=0, skipped=[], findings=[], groups=[], clusters=[]
+        )
 
 
-def counted_in(packed: DataFrame) -> Counted:
-    """Adds up what is in the frame (`exchange.RESULTS`); one Spark action, without a shuffle."""
-    finding = F.struct(*(name if name in STEP_KEY else f"{FINDINGS.name}.{name}" for name in FINDINGS.columns))
-    reported = F.when(F.col(FINDINGS.name).isNotNull(), finding).alias("finding")
-    every = packed.select("fact", "seen", reported).where("NOT (fact IS NULL AND seen IS NULL AND finding IS NULL)")
-    facts, seen, findings = (values(column.combine_chunks().drop_null()) for column in every.toArrow().columns)
+def counted_in(packed: DataFrame, settings: CheckSettings) -> Counted:
+    """Adds up what is in the frame (`exchange.RESULTS`), and checks the rows of clusters; one Spark action, without a
+    shuffle.
+    """
+    collected = {"fact": F.col("fact"), "seen": F.col("seen")} | {
+        table.name: F.when(F.col(table.name).isNotNull(), _whole_row(table)) for table in (FINDINGS, COVERAGE)
+    }
+    every = packed.select(*(column.alias(name) for name, column in collected.items()))
+    rows = every.where(reduce(or_, (F.col(name).isNotNull() for name in collected))).toArrow()
+    facts, seen, findings, covered = (values(column.combine_chunks().drop_null()) for column in rows.columns)
     skipped = sorted((*group.values(),) for part in seen for group in part["skipped"])
+    groups = sorted(map(coverage_row, covered), key=itemgetter(0, 1, 2))
+    clusters = cluster_coverage(groups, settings.step // timedelta(microseconds=1))
+    of_clusters = counts_of(Rows.of(coverage_rows(clusters), settings), BY_TABLE[COVERAGE]).facts() if clusters else ()
     return Counted(
-        _added(facts),
+        _added([*map(_fact, facts), *of_clusters]),
         any(part["observed"] for part in seen),
         sum(part["assumed"] for part in seen),
         skipped[:_MOST_NAMED],
         sorted(in_utc(findings), key=lambda finding: (finding["started_at"], finding["finding_id"])),
+        groups,
+        clusters,
     )
 
 
-def _added(facts: Iterable[Mapping[str, Any]]) -> Facts:
+def _whole_row(table: Table) -> Column:
+    return F.struct(*(name if name in STEP_KEY else f"{table.name}.{name}" for name in table.columns))
+
+
+def _fact(fact: Mapping[str, Any]) -> Fact:
+    examples = [(example["name"], example["key"]) for example in fact["examples"]]
+    return Fact(fact["table_name"], fact["step_start"], fact["cluster"], fact["counts"], examples)
+
+
+def _added(facts: Iterable[Fact]) -> Facts:
     """The counts of the parts of the groups added up, by table and step."""
     counts = defaultdict[tuple[str, int, str], Counter[str]](Counter)
     examples = defaultdict[tuple[str, int, str], list[tuple[str, str]]](list)
     for fact in facts:
-        key = fact["table_name"], fact["step_start"], fact["cluster"]
-        counts[key].update(fact["counts"])
-        examples[key] += [(example["name"], example["key"]) for example in fact["examples"]]
+        key = fact.table_name, fact.step_start, fact.cluster
+        counts[key].update(fact.counts)
+        examples[key] += fact.examples
     added = [Fact(*key, counts[key], examples[key]) for key in sorted(counts)]
     steps = [[*of_step] for _, of_step in groupby(added, key=attrgetter("table_name", "step_start"))]
     return {

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from spark_jobs.domain.coverage import NO_COVERAGE, Coverage
 from spark_jobs.domain.incidents.facts import part_headline
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.domain.model.intervals import Interval
@@ -115,7 +116,11 @@ INCIDENTS = 500
 
 
 def incident_section(
-    incidents: Sequence[Incident], interval: Interval, ids: GroupIds, groups: Iterable[Mapping[str, Any]]
+    incidents: Sequence[Incident],
+    interval: Interval,
+    ids: GroupIds,
+    groups: Iterable[Mapping[str, Any]],
+    coverage: Coverage = NO_COVERAGE,
 ) -> dict[str, Any]:
     """The content of `incidents.html` and of the incidents' pages. `groups`: the pages of groups."""
     shown = incident_text.worst_first(incidents)[:INCIDENTS]
@@ -128,7 +133,7 @@ def incident_section(
     drawn, undrawn = lanes(shown)
     chart = incident_chart(drawn, interval) if drawn else None
     return {
-        "text": incident_text.incidents_text(incidents),
+        "text": incident_text.incidents_text(incidents, coverage),
         "worst": shown[0] if shown else None,
         "notes": list(_notes(len(incidents) - len(shown), undrawn)),
         "pages": [incident_page(incident, ids, findings) for incident in shown],

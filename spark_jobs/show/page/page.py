@@ -7,6 +7,7 @@ from typing import Any
 import bokeh
 import numpy as np
 
+from spark_jobs.domain.coverage import NO_COVERAGE, Coverage
 from spark_jobs.domain.glossary import TERMS
 from spark_jobs.domain.incidents.trends import GroupTrend, GroupWeek
 from spark_jobs.domain.incidents.values import Incident
@@ -45,6 +46,7 @@ class PageContent:
     incidents: Sequence[Incident] = ()
     trends: Sequence[GroupTrend] = ()
     data_age: str = ""
+    coverage: Coverage = NO_COVERAGE
 
 
 def page(content: PageContent) -> str:
@@ -62,7 +64,7 @@ def page(content: PageContent) -> str:
         title=_title(fleet),
         fleet=fleet,
         groups=[group | _fleet_facts(fleet_rows[group["id"]], shown) for group in groups],
-        incidents=incident_section(content.incidents, content.requested, ids, groups),
+        incidents=incident_section(content.incidents, content.requested, ids, groups, content.coverage),
         trends=trend_rows(content.trends, ids),
         trends_text=trends_text(content.trends),
         trends_left_out=max(0, len(content.trends) - TRENDS),

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
+from spark_jobs.domain.coverage import Coverage
 from spark_jobs.domain.incidents.values import DELETED, TOPIC_DELETED, Incident, IncidentPart
-from spark_jobs.domain.model.intervals import EVER, Interval, duration_text, format_utc
+from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.message_queue import queues_by_topic
 from spark_jobs.domain.model.severities import ERROR, SEVERITIES
 from spark_jobs.domain.model.window import SECOND, from_micros
@@ -46,22 +47,15 @@ def incident_lines(incident: Incident) -> Iterator[TextLine]:
     yield from _parts("Symptoms", incident.symptoms)
 
 
-def incidents_text(incidents: Sequence[Incident]) -> str:
-    """Counts by severity, such as `3 incidents: 1 ERROR, 2 WARN; 1 is open`."""
+def incidents_text(incidents: Sequence[Incident], coverage: Coverage) -> str:
+    """Counts by severity, such as `3 incidents: 1 ERROR, 2 WARN; 1 is open`. If there is none, what that stands on: `No
+    incidents in 17 groups of demo, …, 98 % observed.`, or that none is known, if that is not the whole.
+    """
     if not incidents:
-        return "No incidents."
+        return f"No incidents {'in' if coverage.is_whole else 'are known in'} {coverage.text()}."
     still_open = sum(1 for incident in incidents if incident.resolved_at is None)
     severities = ", ".join(severity_counts(incident.severity for incident in incidents))
     return f"{count(len(incidents), 'incident')}: {severities}; {still_open} {'is' if still_open == 1 else 'are'} open"
-
-
-def unknown_text(not_audited: Sequence[Interval], not_recorded: Sequence[Interval]) -> str | None:
-    """A clause that names the time without audits or snapshots; None: there is no such time."""
-    spans, missing = (not_recorded, "recorded") if not_recorded else (not_audited, "audited")
-    if not spans:
-        return None
-    times = "" if list(spans) == [EVER] else f" in {names_text([*map(str, spans)], 3)}"
-    return f"unknown: nothing was {missing}{times}"
 
 
 def attention(incident: Incident) -> tuple[int, int, bool, bool, int, int]:

@@ -49,7 +49,13 @@ class DeltaTables:
             raise self._failed(table, error) from error
 
     def read(
-        self, table: Table, columns: Sequence[str], conditions: Sequence[Filter] = (), version: int | None = None
+        self,
+        table: Table,
+        columns: Sequence[str],
+        conditions: Sequence[Filter] = (),
+        version: int | None = None,
+        *,
+        distinct: bool = False,
     ) -> pa.Table:
         """See `StoredTables.read`."""
         opened = self.open(table, version)
@@ -67,7 +73,8 @@ class DeltaTables:
         names = ", ".join(map(selected, columns))
         filters = (condition._replace(column=in_table[condition.column]) for condition in conditions)
         condition = " AND ".join(["true", *map(_sql, filters)])
-        rows = self.query(f"SELECT {names} FROM {table.name} WHERE {condition}", {table: opened})
+        select = "SELECT DISTINCT" if distinct else "SELECT"
+        rows = self.query(f"{select} {names} FROM {table.name} WHERE {condition}", {table: opened})
         # DataFusion gives views of texts, which Arrow's functions do not take.
         rows = rows.cast(pa.schema([arrow_schema(known).field(in_table[name]).with_nullable(True) for name in columns]))
         return rows if known is table else _renamed(rows, arrow_schema(table), columns)
@@ -230,7 +237,8 @@ def _sql(condition: Filter) -> str:
     if condition.operator == "IN":
         values = ", ".join(map(sql_literal, condition.value))
         return f'"{condition.column}" IN ({values})' if values else "false"
-    return f'"{condition.column}" {condition.operator} {sql_literal(condition.value)}'
+    value = "NULL" if condition.value is None else sql_literal(condition.value)
+    return f'"{condition.column}" {condition.operator} {value}'
 
 
 def sql_literal(value: Any) -> str:

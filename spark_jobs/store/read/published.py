@@ -71,12 +71,14 @@ class PublishedTables:
         columns: Sequence[str] | None = None,
         conditions: Sequence[Filter] = (),
     ) -> pa.Table:
-        """Rows of the steps that overlap the interval, of everything or of the names; all columns, or those named."""
+        """Rows of the steps that overlap the interval, of everything or of the names; all columns, or those named. A
+        table that the newest run did not publish yet has those of its newest version.
+        """
         interval = scope.interval or EVER
         of_interval = () if interval == EVER else self._of_steps(interval)
         of_names = (Filter(column, "=", name) for column, name in scope.names.items())
         every = (*of_interval, *of_names, *conditions)
-        return self.stored.read(table, columns or table.columns, every, self.versions[table.name])
+        return self.stored.read(table, columns or table.columns, every, self.versions.get(table.name))
 
     def steps(self, interval: Interval) -> Interval:
         """The interval, widened to whole steps."""

@@ -13,7 +13,7 @@ from spark_jobs.store.location import Location
 
 
 class Filter(NamedTuple):
-    """A condition: column, operator (`=`, `<`, `<=`, `>`, `>=`, `IN`), value; a null keeps no condition."""
+    """A condition: column, operator (`=`, `<`, `<=`, `>`, `>=`, `IN`), value; a null keeps none but `IS` with None."""
 
     column: str
     operator: str
@@ -35,11 +35,17 @@ class StoredTables(Protocol):
         """Return whether the table has been made."""
 
     def read(
-        self, table: Table, columns: Sequence[str], conditions: Sequence[Filter] = (), version: int | None = None
+        self,
+        table: Table,
+        columns: Sequence[str],
+        conditions: Sequence[Filter] = (),
+        version: int | None = None,
+        *,
+        distinct: bool = False,
     ) -> pa.Table:
-        """These columns of the rows that keep all conditions, in any order, of the newest or given version; times are
-        UTC. Only their files and columns are read. Raises `WarehouseError` for a missing or unreadable table,
-        `SchemaMismatchError` if its columns are not those of `schemas`.
+        """These columns of the rows that keep all conditions, in any order, of the newest or given version, with
+        `distinct` the different ones; times are UTC. Only their files and columns are read. Raises `WarehouseError` for
+        a missing or unreadable table, `SchemaMismatchError` if its columns are not those of `schemas`.
         """
 
     def count_before(self, table: Table, column: str, moment: datetime) -> tuple[int, datetime | None]:

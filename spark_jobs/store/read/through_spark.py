@@ -49,11 +49,18 @@ class SparkTables:
         return self.location.exists(self.spark, table)
 
     def read(
-        self, table: Table, columns: Sequence[str], conditions: Sequence[Filter] = (), version: int | None = None
+        self,
+        table: Table,
+        columns: Sequence[str],
+        conditions: Sequence[Filter] = (),
+        version: int | None = None,
+        *,
+        distinct: bool = False,
     ) -> pa.Table:
         """See `StoredTables.read`."""
         frame = self.location.read(self.spark, table, version)
-        return frame.where(reduce(and_, map(_column, conditions), F.lit(True))).select(*columns).toArrow()
+        wanted = frame.where(reduce(and_, map(_column, conditions), F.lit(True))).select(*columns)
+        return (wanted.distinct() if distinct else wanted).toArrow()
 
     def count_before(self, table: Table, column: str, moment: datetime) -> tuple[int, datetime | None]:
         """See `StoredTables.count_before`."""
@@ -113,5 +120,7 @@ def _column(condition: Filter) -> Column:
     column, value = F.col(condition.column), condition.value
     if condition.operator == "IN":
         return column.isin([*value])  # a tuple would be one value
+    if condition.operator == "IS":
+        return column.isNull()
     result: Column = _COMPARISONS[condition.operator](column, value)
     return result

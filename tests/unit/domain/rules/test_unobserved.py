@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.coverage import gaps, gaps_behind, gaps_where_named
 from spark_jobs.domain.model.history import GroupHistory, OffsetSamples, Subscriptions
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.rules.snapshot_gaps import gaps, gaps_behind, gaps_where_named
 from spark_jobs.domain.rules.unobserved import RULE
 from tests.support.builders import audited_step, broker_said, interval, route, span, with_samples
 from tests.support.kernel import series_of

@@ -1,0 +1,164 @@
+"""Reads how much of what a question is about was recorded, audited and seen (`domain.coverage`)."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import chain
+from typing import Any
+
+from schemas import COVERAGE, SIGHTINGS
+from spark_jobs.domain.coverage import COMPLETE_SHARE, Asked, Coverage, Known, coverage, silent_times
+from spark_jobs.domain.kernel.coverage import CoverageRow
+from spark_jobs.domain.model.intervals import EVER, Interval
+from spark_jobs.domain.model.window import HOUR, Time, from_micros, to_micros
+from spark_jobs.show.former_coverage import former_rows
+from spark_jobs.store.read.coverage_rows import coverage_row
+from spark_jobs.store.read.published import PublishedTables, Scope
+from spark_jobs.store.read.stored import Filter, rows, tuples
+
+_OF_CLUSTER = Filter("consumer_group", "IS", None)
+_SIGHTING = ("cluster", "consumer_group", "first_at", "last_at", "deleted")
+
+
+def coverage_of(
+    tables: PublishedTables,
+    scope: Scope,
+    now: datetime = EVER.end,
+    complete_share: float = COMPLETE_SHARE,
+    *,
+    newest: bool = False,
+) -> Coverage:
+    """The coverage of the scope's time, of which steps that are not over at `now` are left out; without a time, of the
+    newest audited step of each cluster. `newest`: the time is the newest one, so that its data can be too old: if they
+    ended two steps ago.
+
+    Reads the rows of these steps, and what was seen in them; where one was not audited whole, also the step before.
+    """
+    if scope.interval is None:
+        return _of_newest_steps(tables, scope, now, complete_share)
+    steps = [step.start for step in tables.grid.steps(tables.steps(scope.interval))]
+    over = [step for step in steps if step + tables.grid.length <= now]
+    future = None
+    if len(over) < len(steps):
+        future = Interval(max(scope.interval.start, steps[len(over)]), scope.interval.end)
+    asked, until = _asked(tables, scope, over), _data_until(_rows(tables, scope.cluster, [_OF_CLUSTER]))
+    covered = coverage(asked, _known(tables, asked, scope.cluster), complete_share)
+    return replace(covered, future=future, data_until=until, too_old=_too_old(tables, until, now) if newest else {})
+
+
+def _of_newest_steps(tables: PublishedTables, scope: Scope, now: datetime, complete_share: float) -> Coverage:
+    """Each cluster in its newest step."""
+    last_step: dict[str, datetime] = {}
+    for group in tables.groups():
+        if scope.cluster in (None, group.cluster):
+            last_step[group.cluster] = max(group.last_step, last_step.get(group.cluster, group.last_step))
+    of_clusters = _rows(tables, scope.cluster, [_OF_CLUSTER])
+    for row in of_clusters:
+        step = from_micros(row.step_start)
+        last_step[row.cluster] = max(step, last_step.get(row.cluster, step))
+    covered = []
+    for cluster, step in sorted(last_step.items()):
+        asked = _asked(tables, scope, [step])
+        covered.append(coverage(asked, _known(tables, asked, cluster), complete_share))
+    steps, until = [*last_step.values()], _data_until(of_clusters)
+    return Coverage(
+        Interval(min(steps), max(steps) + tables.grid.length) if steps else None,
+        [*chain.from_iterable(each.groups for each in covered)],
+        [*chain.from_iterable(each.unaudited for each in covered)],
+        [*chain.from_iterable(each.silent for each in covered)],
+        data_until=until,
+        too_old=_too_old(tables, last_step | until, now),
+    )
+
+
+def _data_until(of_clusters: Iterable[CoverageRow]) -> dict[str, datetime]:
+    """By cluster its last audited snapshot."""
+    until: dict[str, datetime] = {}
+    for row in of_clusters:
+        if row.last_snapshot_at is not None:
+            last = from_micros(row.last_snapshot_at)
+            until[row.cluster] = max(last, until.get(row.cluster, last))
+    return until
+
+
+def _too_old(tables: PublishedTables, until: Mapping[str, datetime], now: datetime) -> dict[str, timedelta]:
+    """The ages of those that are older than two steps."""
+    ages = {cluster: now - end for cluster, end in until.items() if now != EVER.end}
+    return {cluster: age for cluster, age in ages.items() if age > 2 * tables.grid.length}
+
+
+def _asked(tables: PublishedTables, scope: Scope, steps: Sequence[datetime]) -> Asked:
+    time = None if scope.interval is None else (to_micros(scope.interval.start), to_micros(scope.interval.end))
+    return Asked([*map(to_micros, steps)], _length(tables), scope.consumer_group, time)
+
+
+def _length(tables: PublishedTables) -> int:
+    return tables.grid.length // timedelta(microseconds=1)
+
+
+def _known(tables: PublishedTables, asked: Asked, cluster: str | None) -> Known:
+    of_steps = coverage_rows(tables, asked.steps, cluster)
+    whole = {(row.cluster, row.step_start) for row in of_steps if row.consumer_group is None}
+    clusters = {row.cluster for row in of_steps} | {name for (name,) in _sighted(tables, asked, ("cluster",), cluster)}
+    in_part = {step for step in asked.steps if not all((name, step) in whole for name in clusters)}
+    if clusters and not in_part:
+        return Known(of_steps)
+    asked = replace(asked, steps=sorted(in_part or asked.steps))
+    expected: dict[str, set[str]] = defaultdict(set)
+    recorded: dict[str, set[int]] = defaultdict(set)
+    for row in coverage_rows(tables, [step - asked.length for step in asked.steps], cluster):
+        if row.consumer_group is not None:
+            expected[row.cluster].add(row.consumer_group)
+    for name, group, first, last, deleted in _sighted(tables, asked, _SIGHTING, cluster):
+        steps = [at for at in asked.steps if to_micros(first) < at + asked.length and to_micros(last) >= at]
+        recorded[name].update(steps)
+        if steps and not deleted:
+            expected[name].add(group)
+    return Known(of_steps, expected, recorded)
+
+
+def _sighted(
+    tables: PublishedTables, asked: Asked, columns: Sequence[str], cluster: str | None
+) -> Iterable[tuple[Any, ...]]:
+    """The different rows of `sightings` about groups in the hours of the steps."""
+    if not asked.steps or not tables.stored.exists(SIGHTINGS):
+        return []
+    hours = {at - at % HOUR for step in asked.steps for at in (*range(step, step + asked.length, HOUR), step)}
+    conditions = [Filter("hour", "IN", [*map(from_micros, sorted(hours))]), Filter("topic", "IS", None)]
+    conditions += [] if cluster is None else [Filter("cluster", "=", cluster)]
+    return tuples(tables.stored.read(SIGHTINGS, columns, conditions, distinct=True))
+
+
+def silent_in(tables: PublishedTables, cluster: str | None, since: datetime | None) -> dict[str, list[Time]]:
+    """By cluster the times in which nothing of it was recorded (`domain.coverage.silent_times`), in the steps since
+    then, or in all.
+    """
+    of_clusters = _rows(tables, cluster, [_OF_CLUSTER, *([] if since is None else [Filter("step_start", ">=", since)])])
+    return silent_times(of_clusters, _length(tables))
+
+
+def coverage_rows(tables: PublishedTables, steps: Collection[int], cluster: str | None = None) -> list[CoverageRow]:
+    """The rows of these steps (microseconds), of every cluster or of one."""
+    if not steps:
+        return []
+    starts = [from_micros(step) for step in sorted(steps)]
+    return _rows(tables, cluster, [Filter("step_start", "IN", starts)])
+
+
+def _rows(tables: PublishedTables, cluster: str | None, conditions: Sequence[Filter]) -> list[CoverageRow]:
+    """The rows that keep the conditions; of steps that were audited before there was the table, those of `former_rows`
+    that keep what is said of steps.
+    """
+    published = []
+    if tables.stored.exists(COVERAGE):
+        published = [*map(coverage_row, rows(tables.read(COVERAGE, Scope(None, cluster), None, conditions)))]
+    known = {(row.cluster, row.step_start) for row in published}
+    former = former_rows(tables, cluster, [each for each in conditions if each.column == "step_start"])
+    return published + [row for row in former if (row.cluster, row.step_start) not in known]
+
+
+def observed_shares(tables: PublishedTables, interval: Interval, names: Scope) -> dict[tuple[str, str], float]:
+    """By cluster and group the share of whole steps in which it was observed, from 0 to 1."""
+    groups = coverage_of(tables, replace(names, interval=interval)).groups
+    return {(group.cluster, group.consumer_group): group.share for group in groups}
