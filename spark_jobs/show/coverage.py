@@ -18,6 +18,8 @@ from spark_jobs.store.read.published import PublishedTables, Scope
 from spark_jobs.store.read.stored import Filter, rows, tuples
 
 _OF_CLUSTER = Filter("consumer_group", "IS", None)
+#: A cluster of which something was recorded so long before a question is expected.
+_REMEMBERED = timedelta(days=7)
 _SIGHTING = ("cluster", "consumer_group", "first_at", "last_at", "deleted")
 
 
@@ -98,35 +100,44 @@ def _length(tables: PublishedTables) -> int:
 
 
 def _known(tables: PublishedTables, asked: Asked, cluster: str | None) -> Known:
+    if not asked.steps:
+        return Known(())
     of_steps = coverage_rows(tables, asked.steps, cluster)
     whole = {(row.cluster, row.step_start) for row in of_steps if row.consumer_group is None}
-    clusters = {row.cluster for row in of_steps} | {name for (name,) in _sighted(tables, asked, ("cluster",), cluster)}
-    in_part = {step for step in asked.steps if not all((name, step) in whole for name in clusters)}
+    before = from_micros(min(asked.steps)) - _REMEMBERED, from_micros(max(asked.steps) + asked.length)
+    remembered = [Filter("hour", ">=", before[0]), Filter("hour", "<", before[1])]
+    sighted = {name for (name,) in _sighted(tables, ("cluster",), cluster, remembered)}
+    clusters = {row.cluster for row in of_steps} | sighted
+    in_part = sorted(step for step in asked.steps if not all((name, step) in whole for name in clusters))
     if clusters and not in_part:
         return Known(of_steps)
-    asked = replace(asked, steps=sorted(in_part or asked.steps))
     expected: dict[str, set[str]] = defaultdict(set)
     recorded: dict[str, set[int]] = defaultdict(set)
-    for row in coverage_rows(tables, [step - asked.length for step in asked.steps], cluster):
+    for row in coverage_rows(tables, [step - asked.length for step in in_part], cluster):
         if row.consumer_group is not None:
             expected[row.cluster].add(row.consumer_group)
-    for name, group, first, last, deleted in _sighted(tables, asked, _SIGHTING, cluster):
-        steps = [at for at in asked.steps if to_micros(first) < at + asked.length and to_micros(last) >= at]
+    hours = {at - at % HOUR for step in in_part for at in (*range(step, step + asked.length, HOUR), step)}
+    of_hours = [Filter("hour", "IN", [*map(from_micros, sorted(hours))])]
+    for name, group, first, last, deleted in _sighted(tables, _SIGHTING, cluster, of_hours):
+        steps = [at for at in in_part if to_micros(first) < at + asked.length and to_micros(last) >= at]
         recorded[name].update(steps)
         if steps and not deleted:
+            expected[name].add(group)
+    if unseen := sighted - {name for name, _ in whole} - expected.keys():
+        of_clusters = [*remembered, Filter("cluster", "IN", sorted(unseen))]
+        for name, group in _sighted(tables, ("cluster", "consumer_group"), cluster, of_clusters):
             expected[name].add(group)
     return Known(of_steps, expected, recorded)
 
 
 def _sighted(
-    tables: PublishedTables, asked: Asked, columns: Sequence[str], cluster: str | None
+    tables: PublishedTables, columns: Sequence[str], cluster: str | None, conditions: Sequence[Filter]
 ) -> Iterable[tuple[Any, ...]]:
-    """The different rows of `sightings` about groups in the hours of the steps."""
-    if not asked.steps or not tables.stored.exists(SIGHTINGS):
+    """The different rows of `sightings` about groups that keep the conditions."""
+    if not tables.stored.exists(SIGHTINGS):
         return []
-    hours = {at - at % HOUR for step in asked.steps for at in (*range(step, step + asked.length, HOUR), step)}
-    conditions = [Filter("hour", "IN", [*map(from_micros, sorted(hours))]), Filter("topic", "IS", None)]
-    conditions += [] if cluster is None else [Filter("cluster", "=", cluster)]
+    of_cluster = [] if cluster is None else [Filter("cluster", "=", cluster)]
+    conditions = [Filter("topic", "IS", None), *of_cluster, *conditions]
     return tuples(tables.stored.read(SIGHTINGS, columns, conditions, distinct=True))
 
 
