@@ -13,9 +13,9 @@ from spark_jobs.domain.kernel.coverage import CoverageRow
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.window import HOUR, Time, from_micros, to_micros
 from spark_jobs.show.former_coverage import former_rows
-from spark_jobs.store.read.coverage_rows import coverage_row
+from spark_jobs.store.read.coverage_rows import coverage_rows_in
 from spark_jobs.store.read.published import PublishedTables, Scope
-from spark_jobs.store.read.stored import Filter, rows, tuples
+from spark_jobs.store.read.stored import Filter, tuples
 
 _OF_CLUSTER = Filter("consumer_group", "IS", None)
 #: A cluster of which something was recorded so long before a question is expected.
@@ -163,7 +163,7 @@ def _rows(tables: PublishedTables, cluster: str | None, conditions: Sequence[Fil
     """
     published = []
     if tables.stored.exists(COVERAGE):
-        published = [*map(coverage_row, rows(tables.read(COVERAGE, Scope(None, cluster), None, conditions)))]
+        published = [*coverage_rows_in(tables.read(COVERAGE, Scope(None, cluster), None, conditions))]
     known = {(row.cluster, row.step_start) for row in published}
     former = former_rows(tables, cluster, [each for each in conditions if each.column == "step_start"])
     return published + [row for row in former if (row.cluster, row.step_start) not in known]

@@ -79,11 +79,11 @@ def publish(history: History, folder: Path) -> None:
     rows: dict[Table, list[dict[str, Any]]] = {}
     for (cluster, group), minutes in history.taken.items():
         for table, snapshots in healthy_group((60 * minute for minute in minutes), "c1").items():
-            of_group = (
+            of_topic = (
                 {**row, "cluster": cluster, "topic": f"t-{group}"} if "topic" in row else {**row, "cluster": cluster}
                 for row in snapshots
             )
-            named = [row | ({"consumer_group": group} if "consumer_group" in row else {}) for row in of_group]
+            named = [row | ({"consumer_group": group} if "consumer_group" in row else {}) for row in of_topic]
             if table is MEMBERSHIP_SNAPSHOTS:
                 for row in named:
                     row["subscriptions"] = [{**each, "topic": f"t-{group}"} for each in row["subscriptions"]]

@@ -11,6 +11,7 @@ from itertools import groupby
 from operator import attrgetter, itemgetter, or_
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -23,7 +24,7 @@ from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.pipeline.exchange import STEP_KEY
 from spark_jobs.pipeline.publish.rows import coverage_rows
 from spark_jobs.pipeline.quality.facts import CLUSTERS, LEFT_OUT, ROWS, Fact, Facts, counts_of, step_facts
-from spark_jobs.store.read.coverage_rows import coverage_row
+from spark_jobs.store.read.coverage_rows import coverage_rows_in
 from spark_jobs.store.read.stored import values
 from spark_jobs.store.spark_types import in_utc
 
@@ -100,9 +101,10 @@ def counted_in(packed: DataFrame, settings: CheckSettings) -> Counted:
     }
     every = packed.select(*(column.alias(name) for name, column in collected.items()))
     rows = every.where(reduce(or_, (F.col(name).isNotNull() for name in collected))).toArrow()
-    facts, seen, findings, covered = (values(column.combine_chunks().drop_null()) for column in rows.columns)
+    *columns, covered = (column.combine_chunks().drop_null() for column in rows.columns)
+    facts, seen, findings = map(values, columns)
     skipped = sorted((*group.values(),) for part in seen for group in part["skipped"])
-    groups = sorted(map(coverage_row, covered), key=itemgetter(0, 1, 2))
+    groups = sorted(coverage_rows_in(_unpacked(covered)), key=itemgetter(0, 1, 2))
     clusters = cluster_coverage(groups, settings.step // timedelta(microseconds=1))
     of_clusters = counts_of(Rows.of(coverage_rows(clusters), settings), BY_TABLE[COVERAGE]).facts() if clusters else ()
     return Counted(
@@ -118,6 +120,10 @@ def counted_in(packed: DataFrame, settings: CheckSettings) -> Counted:
 
 def _whole_row(table: Table) -> Column:
     return F.struct(*(name if name in STEP_KEY else f"{table.name}.{name}" for name in table.columns))
+
+
+def _unpacked(structs: pa.StructArray) -> pa.Table:
+    return pa.table(structs.flatten(), names=[field.name for field in structs.type])
 
 
 def _fact(fact: Mapping[str, Any]) -> Fact:
