@@ -114,13 +114,14 @@ class Values:
 @dataclass(frozen=True)
 class CheckSettings:
     """Settings of expectations: the read window, and the step's length. `whole_groups`: false for a run of one topic,
-    whose group rows lack the other topics.
+    whose group rows lack the other topics; `has_coverage`: false for that one, and for a run of a version without it.
     """
 
     read_start: datetime
     read_end: datetime
     step: timedelta
     whole_groups: bool = True
+    has_coverage: bool = True
 
     def step_of(self, at: Numbers) -> Numbers:
         """The starts of the steps that hold these times, microseconds (`domain.intervals.StepGrid.floor`)."""

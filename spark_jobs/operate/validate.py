@@ -15,7 +15,7 @@ from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid
 from spark_jobs.errors import ConfigurationError, PublishConflictError
 from spark_jobs.pipeline.check import record_results, validated
-from spark_jobs.pipeline.gather.evaluated import IN_PART, checked_outputs, checked_snapshots
+from spark_jobs.pipeline.gather.evaluated import IN_PART, WITHOUT_COVERAGE, checked_outputs, checked_snapshots
 from spark_jobs.pipeline.gather.gather import Gathered
 from spark_jobs.pipeline.publish.claims import check_free
 from spark_jobs.pipeline.publish.content import NOTHING, content_of_run, content_of_steps
@@ -24,7 +24,7 @@ from spark_jobs.pipeline.quality.counted import counted_in
 from spark_jobs.pipeline.quality.drift import usual_values
 from spark_jobs.pipeline.quality.facts import Facts
 from spark_jobs.pipeline.run_context import Progress
-from spark_jobs.pipeline.run_record import RunRecord, of_one_topic
+from spark_jobs.pipeline.run_record import RunRecord, of_one_topic, without_coverage
 from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.pipeline.sources import during
 from spark_jobs.store.read.published import runs_of
@@ -149,7 +149,8 @@ def _facts(
         facts |= counted_in(checked_snapshots(gathered, settings), settings).facts
     if not set(OUTPUTS).isdisjoint(wanted):
         progress("checking the outputs")
-        outputs = {table: frames[table].withColumn(IN_PART, F.expr(of_one_topic(runs))) for table in OUTPUTS}
+        published = {IN_PART: F.expr(of_one_topic(runs)), WITHOUT_COVERAGE: F.expr(without_coverage(runs))}
+        outputs = {table: frames[table].withColumns(published) for table in OUTPUTS}
         of_outputs = counted_in(checked_outputs(outputs, settings), settings).facts
         facts |= {table: of_outputs[table] for table in OUTPUTS}
     return facts

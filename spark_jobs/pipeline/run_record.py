@@ -1,11 +1,11 @@
 """`RunRecord`: what a run leaves."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from schemas import GROUP_STATUS
+from schemas import COVERAGE, GROUP_STATUS
 from spark_jobs.domain.coverage import NO_COVERAGE, Coverage
 from spark_jobs.domain.model.silences import unreported_ids
 from spark_jobs.domain.phrases import short_repr
@@ -61,10 +61,21 @@ def of_one_topic(runs: Sequence[RunRecord]) -> str:
     """SQL condition of rows whose group was last audited for one topic only: what concerns the whole group was
     published, and its other topics are as an earlier run left them, or not there.
     """
+    return _last_audited_by(runs, lambda run: run.spec.topic is not None)
+
+
+def without_coverage(runs: Sequence[RunRecord]) -> str:
+    """SQL condition of rows whose group was last audited by a version that published no coverage."""
+    return _last_audited_by(runs, lambda run: COVERAGE.name not in run.run["published_versions"])
+
+
+def _last_audited_by(runs: Sequence[RunRecord], is_such: Callable[[RunRecord], bool]) -> str:
+    """Of runs, the newest first: SQL condition of rows of such a run, whose groups no other whole run audited later."""
     conditions = []
-    for place, topic_run in enumerate(runs):
-        if topic_run.spec.topic is not None:
-            later = [run for run in runs[:place] if run.spec.topic is None and run.spec.overlaps(topic_run.spec)]
+    for place, such in enumerate(runs):
+        if is_such(such):
+            others = [run for run in runs[:place] if run.spec.topic is None and not is_such(run)]
+            later = [run for run in others if run.spec.overlaps(such.spec)]
             again = " OR ".join(f"({run.rows_of_its_groups()})" for run in later) or "false"
-            conditions.append(f"({topic_run.rows_of_its_groups()} AND NOT ({again}))")
+            conditions.append(f"({such.rows_of_its_groups()} AND NOT ({again}))")
     return " OR ".join(conditions) or "false"

@@ -77,6 +77,7 @@ class RunSpec(Scope):
             read_end=self.interval.end,
             step=configuration.grid.length,
             whole_groups=self.topic is None,
+            has_coverage=self.topic is None,
         )
 
     def overlaps(self, other: RunSpec) -> bool:

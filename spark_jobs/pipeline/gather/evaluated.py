@@ -25,8 +25,8 @@ from spark_jobs.pipeline.quality.facts import facts_of_outputs
 from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.spark_types import struct_type, union_of
 
-#: A column of published rows: whether their group was last published for one topic only.
-IN_PART = "in_part"
+#: Columns of published rows: whether their group was last published for one topic only, or without its coverage.
+IN_PART, WITHOUT_COVERAGE = "in_part", "without_coverage"
 _RESULTS = struct_type(RESULTS)
 
 
@@ -62,16 +62,18 @@ def checked_snapshots(gathered: Gathered, settings: CheckSettings) -> DataFrame:
 
 
 def checked_outputs(outputs: Mapping[Table, DataFrame], settings: CheckSettings) -> DataFrame:
-    """`exchange.RESULTS` with what is counted of published rows. `IN_PART` says of rows whether their group was
-    published for one topic only.
+    """`exchange.RESULTS` with what is counted of published rows, which have the columns `IN_PART` and
+    `WITHOUT_COVERAGE`.
     """
 
     def checked_part(rows: pa.Table) -> pa.Table:
-        of_group = replace(settings, whole_groups=not rows[IN_PART][0].as_py())
+        in_part, without_coverage = (rows[name][0].as_py() for name in (IN_PART, WITHOUT_COVERAGE))
+        has_coverage = not (in_part or without_coverage)
+        of_group = replace(settings, whole_groups=not in_part, has_coverage=has_coverage)
         return results(facts=facts_of_outputs(tables_of(rows), of_group))
 
     every = (
-        frame.select(*STEP_KEY, IN_PART, F.struct(*own_columns(table)).alias(table.name))
+        frame.select(*STEP_KEY, IN_PART, WITHOUT_COVERAGE, F.struct(*own_columns(table)).alias(table.name))
         for table, frame in outputs.items()
     )
     return union_of(every).groupBy(*STEP_KEY).applyInArrow(checked_part, _RESULTS)

@@ -76,7 +76,8 @@ def broken_by_case(cases: Cases) -> dict[str, set[str]]:
 
 
 def _broken(suite: Suite, tables: Rows, name: str) -> set[str]:
-    settings = replace(SETTINGS, whole_groups=not name.startswith(_IN_PART))
+    is_whole = not name.startswith(_IN_PART)
+    settings = replace(SETTINGS, whole_groups=is_whole, has_coverage=is_whole)
     rows = {table: arrow_rows(table, tables.get(table, ()), settings) for table in (*SOURCES, *OUTPUTS)}
     (fact,) = counts_of(suite.prepare(rows[suite.table], rows), suite).facts()
     return {one for one, count in by_name(suite, fact)[BROKEN].items() if count}
