@@ -55,7 +55,7 @@ def test_what_a_run_published_holds_and_nothing_else_is_written(spark: SparkSess
     assert {name for name in before if after[name] != before[name]} == {"quality_results"}
     recorded = copied.read(spark, QUALITY_RESULTS).where(F.col("run_id") == validation.run_id)
     assert recorded.count() == len(validation.results)
-    assert recorded.where("expectation = 'content_is_as_published'").count() == 6
+    assert recorded.where("expectation = 'content_is_as_published'").count() == 7
     assert validation.pages is not None
     assert validation.run_id in validation.pages.read_text(encoding="utf-8")
 
