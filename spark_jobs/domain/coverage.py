@@ -227,13 +227,16 @@ def coverage(asked: Asked, known: Known, complete_share: float = COMPLETE_SHARE)
             for step in lacking:
                 unaudited[cluster, step.recorded, step.time].add(name)
             values.append(_of_group(cluster, name, steps, lacking, complete_share))
-    silent = silent_times(known.rows, asked.length).items()
     hull = (
         Interval(from_micros(min(asked.steps)), from_micros(max(asked.steps) + asked.length)) if asked.steps else None
     )
-    return Coverage(
-        hull, values, _joined(unaudited), [SilentTime(name, *time) for name, times in silent for time in times]
-    )
+    silent = [
+        SilentTime(cluster, *time)
+        for cluster, times in silent_times(known.rows, asked.length).items()
+        for time in times
+        if asked.time is None or common(time, asked.time)
+    ]
+    return Coverage(hull, values, _joined(unaudited), silent)
 
 
 def _steps(asked: Asked, known: Known) -> dict[str, list[_Step]]:
