@@ -73,8 +73,8 @@ def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
     yield from _gaps_of_source(MEMBERSHIPS, _outside(step.deleted, gaps([*known, *_called_before(step, known)], until)))
     for topic in dict.fromkeys(interval.topic for interval in step.intervals if interval.is_ordinary):
         routes = ((span.start, span.end) for span in step.routes.get(topic, ()))
-        absent = (*step.deleted_topics.get(topic, ()), *step.gone_topics.get(topic, ()))
-        deleted = [(since, end + step.settings.max_gap) for since, end in absent]
+        absent = (*step.deleted, *step.deleted_topics.get(topic, ()), *step.gone_topics.get(topic, ()))
+        deleted = joined((since, end + step.settings.max_gap) for since, end in absent)
         yield from _gaps_of_source(f"{ROUTES}: {topic}", _outside(deleted, gaps(routes, until)))
         samples = step.history.offsets.get(topic)
         if samples is not None:
