@@ -15,6 +15,7 @@ from spark_jobs.store.read.stored import Filter, rows, tuples
 
 _RUN = ("cluster", "consumer_group", "topic", "interval_start", "interval_end", "published_versions")
 _KEY = ("cluster", "consumer_group", "step_start")
+_FOUND = ("started_at", "ended_at", "cause", "evidence")
 _IS_UNOBSERVED = Filter("rule", "=", unobserved.RULE.name)
 #: Step, cluster and group.
 _Key = tuple[int, str, str]
@@ -47,19 +48,25 @@ def _groups(tables: PublishedTables, scope: Scope, of_steps: Sequence[Filter], l
     for cluster, group, step, start, end, status in tuples(intervals):
         if status != Status.UNOBSERVED:
             observed[to_micros(step), cluster, group].append((to_micros(start), to_micros(end)))
-    found = tables.read(FINDINGS, scope, (*_KEY, "started_at", "ended_at", "cause"), [_IS_UNOBSERVED, *of_steps])
+    found = tables.read(FINDINGS, scope, (*_KEY, *_FOUND), [_IS_UNOBSERVED, *of_steps])
     missing: dict[_Key, list[Missing]] = defaultdict(list)
-    for cluster, group, step, start, end, cause in tuples(found):
+    for cluster, group, step, start, end, cause, evidence in tuples(found):
         if cause != unobserved.SILENT_BROKER:
             reason = Lack.NOT_ANSWERED if cause == unobserved.NOT_ANSWERED else Lack.NO_SNAPSHOTS
-            of_group = missing[to_micros(step), cluster, group]
-            of_group.append(Missing(to_micros(start), to_micros(end), MEMBERSHIPS, reason))
+            time = to_micros(start), to_micros(end)
+            missing[to_micros(step), cluster, group] += (Missing(*time, name, reason) for name in _sources(evidence))
     audited = {
         (to_micros(step), cluster, group)
         for cluster, group, step in tuples(tables.read(GROUP_STATUS, scope, _KEY, of_steps))
     }
     for key in sorted(audited | observed.keys() | missing.keys()):
         yield _group(key, observed.get(key, ()), missing.get(key, ()), length)
+
+
+def _sources(evidence: Mapping[str, Any]) -> Sequence[str]:
+    """The sources without snapshots, of which a finding names each with its topic; members, if it names none."""
+    named = {each["name"].partition(":")[0] for each in evidence["conflicting_values"] or ()}
+    return sorted(named) or [MEMBERSHIPS]
 
 
 def _group(key: _Key, observed: Sequence[Time], missing: Sequence[Missing], length: int) -> CoverageRow:
