@@ -42,8 +42,8 @@ def coverage_of(
     future = None
     if len(over) < len(steps):
         future = Interval(max(scope.interval.start, steps[len(over)]), scope.interval.end)
-    asked, until = _asked(tables, scope, over), _data_until(_rows(tables, scope.cluster, [_OF_CLUSTER]))
-    covered = coverage(asked, _known(tables, asked, scope.cluster), complete_share)
+    question, until = _question(tables, scope, over), _data_until(_rows(tables, scope.cluster, [_OF_CLUSTER]))
+    covered = coverage(question, _known(tables, question, scope.cluster), complete_share)
     return replace(covered, future=future, data_until=until, too_old=_too_old(tables, until, now) if newest else {})
 
 
@@ -59,8 +59,8 @@ def _of_newest_steps(tables: PublishedTables, scope: Scope, now: datetime, compl
         last_step[row.cluster] = max(step, last_step.get(row.cluster, step))
     covered = []
     for cluster, step in sorted(last_step.items()):
-        asked = _asked(tables, scope, [step])
-        covered.append(coverage(asked, _known(tables, asked, cluster), complete_share))
+        question = _question(tables, scope, [step])
+        covered.append(coverage(question, _known(tables, question, cluster), complete_share))
     steps, until = [*last_step.values()], _data_until(of_clusters)
     return Coverage(
         Interval(min(steps), max(steps) + tables.grid.length) if steps else None,
@@ -88,7 +88,7 @@ def _too_old(tables: PublishedTables, until: Mapping[str, datetime], now: dateti
     return {cluster: age for cluster, age in ages.items() if age > 2 * tables.grid.length}
 
 
-def _asked(tables: PublishedTables, scope: Scope, steps: Sequence[datetime]) -> Asked:
+def _question(tables: PublishedTables, scope: Scope, steps: Sequence[datetime]) -> Asked:
     time = None if scope.interval is None else (to_micros(scope.interval.start), to_micros(scope.interval.end))
     return Asked([*map(to_micros, steps)], _length(tables), scope.consumer_group, time)
 
@@ -97,21 +97,23 @@ def _length(tables: PublishedTables) -> int:
     return tables.grid.length // timedelta(microseconds=1)
 
 
-def _known(tables: PublishedTables, asked: Asked, cluster: str | None) -> Known:
-    of_steps = coverage_rows(tables, asked.steps, cluster)
+def _known(tables: PublishedTables, question: Asked, cluster: str | None) -> Known:
+    of_steps = coverage_rows(tables, question.steps, cluster)
     whole = {(row.cluster, row.step_start) for row in of_steps if row.consumer_group is None}
-    clusters = {row.cluster for row in of_steps} | {name for (name,) in _sighted(tables, asked, ("cluster",), cluster)}
-    in_part = {step for step in asked.steps if not all((name, step) in whole for name in clusters)}
+    clusters = {row.cluster for row in of_steps} | {
+        name for (name,) in _sighted(tables, question, ("cluster",), cluster)
+    }
+    in_part = {step for step in question.steps if not all((name, step) in whole for name in clusters)}
     if clusters and not in_part:
         return Known(of_steps)
-    asked = replace(asked, steps=sorted(in_part or asked.steps))
+    question = replace(question, steps=sorted(in_part or question.steps))
     expected: dict[str, set[str]] = defaultdict(set)
     recorded: dict[str, set[int]] = defaultdict(set)
-    for row in coverage_rows(tables, [step - asked.length for step in asked.steps], cluster):
+    for row in coverage_rows(tables, [step - question.length for step in question.steps], cluster):
         if row.consumer_group is not None:
             expected[row.cluster].add(row.consumer_group)
-    for name, group, first, last, deleted in _sighted(tables, asked, _SIGHTING, cluster):
-        steps = [at for at in asked.steps if to_micros(first) < at + asked.length and to_micros(last) >= at]
+    for name, group, first, last, deleted in _sighted(tables, question, _SIGHTING, cluster):
+        steps = [at for at in question.steps if to_micros(first) < at + question.length and to_micros(last) >= at]
         recorded[name].update(steps)
         if steps and not deleted:
             expected[name].add(group)
@@ -119,12 +121,12 @@ def _known(tables: PublishedTables, asked: Asked, cluster: str | None) -> Known:
 
 
 def _sighted(
-    tables: PublishedTables, asked: Asked, columns: Sequence[str], cluster: str | None
+    tables: PublishedTables, question: Asked, columns: Sequence[str], cluster: str | None
 ) -> Iterable[tuple[Any, ...]]:
     """The different rows of `sightings` about groups in the hours of the steps."""
-    if not asked.steps or not tables.stored.exists(SIGHTINGS):
+    if not question.steps or not tables.stored.exists(SIGHTINGS):
         return []
-    hours = {at - at % HOUR for step in asked.steps for at in (*range(step, step + asked.length, HOUR), step)}
+    hours = {at - at % HOUR for step in question.steps for at in (*range(step, step + question.length, HOUR), step)}
     conditions = [Filter("hour", "IN", [*map(from_micros, sorted(hours))]), Filter("topic", "IS", None)]
     conditions += [] if cluster is None else [Filter("cluster", "=", cluster)]
     return tuples(tables.stored.read(SIGHTINGS, columns, conditions, distinct=True))

@@ -15,7 +15,7 @@ from spark_jobs.store.read.stored import Filter, rows, tuples
 
 _RUN = ("cluster", "consumer_group", "topic", "interval_start", "interval_end", "published_versions")
 _KEY = ("cluster", "consumer_group", "step_start")
-_FOUND = ("started_at", "ended_at", "cause", "evidence")
+_OF_FINDING = ("started_at", "ended_at", "cause", "evidence")
 _IS_UNOBSERVED = Filter("rule", "=", unobserved.RULE.name)
 #: Step, cluster and group.
 _Key = tuple[int, str, str]
@@ -48,9 +48,9 @@ def _groups(tables: PublishedTables, scope: Scope, of_steps: Sequence[Filter], l
     for cluster, group, step, start, end, status in tuples(intervals):
         if status != Status.UNOBSERVED:
             observed[to_micros(step), cluster, group].append((to_micros(start), to_micros(end)))
-    found = tables.read(FINDINGS, scope, (*_KEY, *_FOUND), [_IS_UNOBSERVED, *of_steps])
+    findings = tables.read(FINDINGS, scope, (*_KEY, *_OF_FINDING), [_IS_UNOBSERVED, *of_steps])
     missing: dict[_Key, list[Missing]] = defaultdict(list)
-    for cluster, group, step, start, end, cause, evidence in tuples(found):
+    for cluster, group, step, start, end, cause, evidence in tuples(findings):
         if cause != unobserved.SILENT_BROKER:
             reason = Lack.NOT_ANSWERED if cause == unobserved.NOT_ANSWERED else Lack.NO_SNAPSHOTS
             time = to_micros(start), to_micros(end)

@@ -95,8 +95,8 @@ def group_coverage(step: AuditedStep) -> CoverageRow:
     seen = [int(times[place]) for times in (*taken, *sampled) for place in _first_and_last(times, window)]
     members = [(span.start, span.end) for spans in step.memberships.values() for span in spans]
     routes = [(span.start, span.end) for spans in step.routes.values() for span in spans]
-    offsets = _held(sampled, window, step.settings.max_gap)
-    clients = _held([client.answers.times for client in history.clients.values()], window, step.settings.max_gap)
+    offsets = _sampled(sampled, window, step.settings.max_gap)
+    clients = _sampled([client.answers.times for client in history.clients.values()], window, step.settings.max_gap)
     begins = [start for start, _ in (*members, *offsets, *_captured_before(step), *_called_before(step, members))]
     expected = min(max(min(begins, default=window.end), window.start), window.end), window.end
     gaps = {
@@ -164,14 +164,14 @@ def _first_and_last(times: Matrix, window: StepWindow) -> Iterator[int]:
     yield from (first, stop - 1) if first < stop else ()
 
 
-def _held(sampled: Iterable[Matrix], window: StepWindow, max_gap: int) -> list[Time]:
-    """The times of the step's window in which samples hold."""
-    held: list[Time] = []
+def _sampled(sampled: Iterable[Matrix], window: StepWindow, max_gap: int) -> list[Time]:
+    """The times of the step's window in which samples apply."""
+    known: list[Time] = []
     for times in sampled:
         inside = times[slice(*np.searchsorted(times, (window.read_from, window.end)))]
         if len(inside):
-            held += without((int(inside[0]), window.end), gaps_behind(inside, window.end, max_gap))
-    return held
+            known += without((int(inside[0]), window.end), gaps_behind(inside, window.end, max_gap))
+    return known
 
 
 def _why(step: AuditedStep, start: int, end: int, source: str) -> Lack:
