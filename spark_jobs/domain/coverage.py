@@ -145,7 +145,7 @@ class Coverage:
         return [Interval(*map(from_micros, time)) for time in times]
 
     def text(self) -> str:
-        """The groups, time and share of the answer: `17 groups of demo, 2026-03-01T02:00Z/2026-03-01T03:00Z, 98 % observed`."""
+        """The groups, time and share: `17 groups of demo, 2026-03-01T02:00Z/2026-03-01T03:00Z, 98 % observed`."""
         clusters = sorted({group.cluster for group in self.groups})
         of_clusters = f" of {names_text(clusters, _NAMED)}" if clusters else ""
         time = f", {self.interval}" if self.interval else ""
@@ -185,7 +185,7 @@ NO_COVERAGE = Coverage(None, ())
 
 
 class _Step(NamedTuple):
-    """One step of a cluster: the part of it that is question, the rows of its groups, that of the cluster, which there is
+    """One step of a cluster: the part of it that is asked, the rows of its groups, that of the cluster, which there is
     if it was audited whole, and whether anything was recorded in it.
     """
 
