@@ -222,7 +222,7 @@ class _Step(NamedTuple):
 
 
 def coverage(question: Asked, known: Known, complete_share: float = COMPLETE_SHARE) -> Coverage:
-    """The coverage of the steps question, of every group that has rows in them or is expected.
+    """The coverage of the asked steps, of every group that has rows in them or is expected.
 
     A step in which a cluster has a row of its own was audited whole: a group without a row was not there. In another
     step the groups without a row were not audited.

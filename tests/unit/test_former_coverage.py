@@ -31,23 +31,24 @@ def lacking(group: str, seconds: str, cause: str = "NO_SNAPSHOTS", sources: Sequ
         yield finding(rule="UNOBSERVED", severity="INFO", finding_id=f"{group}{start}") | key(group) | time
 
 
-def observed(group: str, seconds: str) -> Iterator[Mapping[str, Any]]:
-    """Intervals of two topics."""
-    for start, end in time_spans(seconds):
-        for topic in ("T", "U"):
-            yield interval(start, end, member("c1"), topic=topic) | key(group)
+def intervals(group: str, seconds: str) -> Iterator[Mapping[str, Any]]:
+    """Of two topics, observed, or not (`!0..600`)."""
+    for word in seconds.split():
+        ((start, end),) = time_spans(word.removeprefix("!"))
+        row = unobserved(start, end) if word.startswith("!") else interval(start, end, member("c1"))
+        yield from (row | key(group) | {"topic": topic} for topic in ("T", "U"))
 
 
 def published(
     warehouse: Path,
     groups: Sequence[str],
-    intervals: Sequence[Mapping[str, Any]] = (),
+    replayed: Sequence[Mapping[str, Any]] = (),
     findings: Sequence[Mapping[str, Any]] = (),
     **of_run: Any,
 ) -> AuditedWarehouse:
     """The hour of 10:00 as a run left it that knew of no coverage."""
     write(warehouse, GROUP_STATUS, [key(group) | STATUS for group in groups])
-    write(warehouse, REBALANCE_INTERVALS, intervals)
+    write(warehouse, REBALANCE_INTERVALS, replayed)
     write(warehouse, FINDINGS, findings)
     write(warehouse, AUDIT_RUNS, [audit_run(HOUR, {table.name: 0 for table in OLD_TABLES}, **of_run)])
     return open_warehouse(warehouse)
@@ -60,7 +61,7 @@ def text(row: CoverageRow) -> str:
     return f"{name} {row.observed_seconds:g} of {row.expected_seconds:g}{''.join(times)}"
 
 
-#: What | when the group was observed | when the rule found snapshots missing | rows of the group and of the cluster.
+#: What | when the group was observed, and not (!) | when the rule found snapshots missing | the group and the cluster.
 CASES = """
     whole                      | 0..3600            |            | g 3600 of 3600, * 3600 of 3600
     ended                      | 0..1000            | 1000..3600 | g 1000 of 3600 1000..3600, * 1000 of 3600 1000..3600
@@ -68,14 +69,17 @@ CASES = """
     began in the hour          | 2400..3600         |            | g 1200 of 1200, * 1200 of 1200
     … and ended                | 2400..3000         | 3000..3600 | g 600 of 1200 3000..3600, * 600 of 1200 3000..3600
     nothing was seen           |                    | 0..3600    | g 0 of 3600 0..3600, * 0 of 3600 0..3600
-    only its status is known   |                    |            | g 3600 of 3600, * 3600 of 3600
+    … the rule found nothing   | !0..3600           |            | g 0 of 3600 0..3600, * 0 of 3600 0..3600
+    … at the end               | 0..2700 !2700..3600 |           | g 2700 of 3600 2700..3600, * 2700 of 3600 2700..3600
+    … before it began          | !0..600 600..3600  |            | g 3000 of 3000, * 3000 of 3000
+    it has no topic            |                    |            | g 3600 of 3600, * 3600 of 3600
 """
 
 
 @pytest.mark.parametrize(("seen", "missing", "expected"), described(CASES))
 def test_rows_by_what_else_was_published(seen: str, missing: str, expected: str, tmp_path: Path) -> None:
-    blind = [unobserved(*time) | key("g") for time in time_spans(missing)]
-    warehouse = published(tmp_path, ["g"], [*observed("g", seen), *blind], [*lacking("g", missing)])
+    blind = " ".join(f"!{time}" for time in missing.split())
+    warehouse = published(tmp_path, ["g"], [*intervals("g", f"{seen} {blind}")], [*lacking("g", missing)])
     rows = coverage_rows(warehouse.published, [START])
     assert ", ".join(map(text, rows)) == expected
     assert {(row.cluster, row.step_start) for row in rows} == {("c", START)}
@@ -89,7 +93,7 @@ def test_why_something_was_missing_is_what_the_rule_says(tmp_path: Path) -> None
         *lacking("g", "2000..2100", "SILENT_BROKER", ["offset_snapshots: T (b)"]),
         *lacking("g", "3000..3600", "NO_SNAPSHOTS", ["offset_snapshots: T", "route_snapshots: U"]),
     ]
-    warehouse = published(tmp_path, ["g"], [*observed("g", "1000..3600")], findings)
+    warehouse = published(tmp_path, ["g"], [*intervals("g", "!0..1000 1000..3600")], findings)
     group, _ = coverage_rows(warehouse.published, [START])
     assert group.missing == [
         Missing(micros(0), micros(1000), MEMBERSHIPS, Lack.NOT_ANSWERED),
@@ -112,13 +116,13 @@ def test_why_something_was_missing_is_what_the_rule_says(tmp_path: Path) -> None
 )
 def test_a_cluster_is_silent_if_members_are_missing(sources: list[str], silent: dict[str, Any], tmp_path: Path) -> None:
     findings = [*lacking("g", "1000..3600", sources=sources)]
-    warehouse = published(tmp_path, ["g"], [*observed("g", "0..3600")], findings)
+    warehouse = published(tmp_path, ["g"], [*intervals("g", "0..3600")], findings)
     assert silent_in(warehouse.published, None, None) == silent
 
 
 def test_a_group_that_is_seen_keeps_its_cluster_from_silence(tmp_path: Path) -> None:
-    intervals = [*observed("g", "0..1000"), *observed("h", "0..3600")]
-    warehouse = published(tmp_path, ["g", "h"], intervals, [*lacking("g", "1000..3600")])
+    replayed = [*intervals("g", "0..1000 !1000..3600"), *intervals("h", "0..3600")]
+    warehouse = published(tmp_path, ["g", "h"], replayed, [*lacking("g", "1000..3600")])
     rows = coverage_rows(warehouse.published, [START])
     assert [*map(text, rows)] == ["g 1000 of 3600 1000..3600", "h 3600 of 3600", "* 3600 of 3600"]
     assert silent_in(warehouse.published, None, None) == {}
@@ -143,7 +147,7 @@ def test_a_cluster_has_a_row_if_all_its_groups_were_audited(
 
 def test_steps_with_the_table_are_those_of_the_table(tmp_path: Path) -> None:
     """A later run published the hour with its coverage: it alone counts."""
-    warehouse = published(tmp_path, ["g"], [*observed("g", "0..1000")], [*lacking("g", "1000..3600")])
+    warehouse = published(tmp_path, ["g"], [*intervals("g", "0..1000 !1000..3600")], [*lacking("g", "1000..3600")])
     seconds = ("expected_seconds", "observed_seconds", "members_seconds", "routes_seconds", "offsets_seconds")
     row = key("g") | dict.fromkeys((*seconds, "clients_seconds"), 3600.0) | {"missing": []}
     write(tmp_path, COVERAGE, [row, row | {"consumer_group": None}])
