@@ -43,7 +43,7 @@ def show_age(coverage: Coverage, now: datetime) -> None:
 def show_coverage(coverage: Coverage) -> None:
     """Show what an answer stands on, and what is missing, if that is not the whole."""
     if not coverage.is_whole:
-        for sentence in (f"{coverage.text()}.", *coverage.lacks()):
+        for sentence in (*([f"{coverage.text()}."] if coverage.groups else []), *coverage.lacks()):
             print_line(Console(), sentence)
 
 

@@ -140,7 +140,11 @@ class Coverage:
         return {(group.cluster, group.consumer_group): group for group in self.groups}
 
     def unaudited_times(self, *, recorded: bool) -> list[Interval]:
-        """The times, in order, in which groups were not audited, of what was recorded or of what was not."""
+        """The times, in order, in which groups were not audited, of what was recorded or of what was not: if no group
+        is known, all of it.
+        """
+        if not recorded and self.interval and not (self.groups or self.unaudited):
+            return [self.interval]
         times = joined(each.time for each in self.unaudited if each.recorded is recorded)
         return [Interval(*map(from_micros, time)) for time in times]
 

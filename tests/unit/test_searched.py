@@ -142,7 +142,7 @@ def test_times_are_shown_in_another_zone(ask: Typed) -> None:
     assert "since=2026-03-01T11:10+01:00 (10 min 00 s)" in line
     assert "2026-03-01T10:10:00Z" in ask("incidents --client h1 --tz Europe/Berlin --json", code=1).out
     assert "2026-03-01T10:10Z" in ask("incidents --client h1", code=1).out
-    lines = ask("explain --group G --at 2026-03-01T10:15 --tz Asia/Kolkata").lines
+    lines = ask("explain --group G --at 2026-03-01T10:15 --tz Asia/Kolkata", code=1).lines
     assert lines[0] == "G (cluster c) at 2026-03-01T15:45+05:30"
     assert "All times are Asia/Kolkata; the audited step is 2026-03-01T15:30+05:30/2026-03-01T16:30+05:30." in lines[1]
 

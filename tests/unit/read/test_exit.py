@@ -18,7 +18,7 @@ def ended(warehouse: Path, times: int) -> Counter[tuple[int, str]]:
 
 @pytest.mark.parametrize("times", [3, pytest.param(250, marks=pytest.mark.slow)])
 def test_status_ends_the_same_way_every_time(times: int, tmp_path: Path) -> None:
-    """Another way of reading (pyarrow's datasets) has aborted one in twenty processes at their end. The data are old."""
+    """Old data are code 2. Another way of reading (pyarrow's datasets) has aborted one in twenty processes."""
     publish_hours(tmp_path, [0])
     last = "1 group of c, 2026-03-01T10:00Z/2026-03-01T11:00Z, 100 % observed."
     assert ended(tmp_path, times) == {(2, last): times}

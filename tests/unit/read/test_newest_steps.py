@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from schemas import GROUP_STATUS
-from spark_jobs.domain.coverage import NO_COVERAGE
+from spark_jobs.domain.coverage import Coverage
 from spark_jobs.errors import NothingPublishedError, WarehouseError
 from spark_jobs.show.status import Statuses, statuses
 from spark_jobs.store.location import Location
@@ -54,6 +54,6 @@ def test_a_warehouse_in_which_nothing_was_published(tmp_path: Path) -> None:
 
 def test_a_run_that_found_no_group(tmp_path: Path) -> None:
     publish_hours(tmp_path, [])
-    assert statuses(stored(tmp_path)) == Statuses(None, [], NO_COVERAGE)
+    assert statuses(stored(tmp_path)) == Statuses(None, [], Coverage(None, [], [], []))
     with pytest.raises(NothingPublishedError, match="there is no cluster eu; audited clusters: none"):
         statuses(stored(tmp_path), Scope(None, "eu"))
