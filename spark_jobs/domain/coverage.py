@@ -36,12 +36,15 @@ class Seen(StrEnum):
 
 
 class GroupCoverage(NamedTuple):
-    """How much was seen of one group: its share of the time in which there should be snapshots, and what is missing."""
+    """How much was seen of one group: its share of the time in which there should be snapshots, how long, and what is
+    missing.
+    """
 
     cluster: str
     consumer_group: str
     seen: Seen
     share: float
+    observed_seconds: float
     missing: Sequence[Missing] = ()
 
 
@@ -283,7 +286,7 @@ def _of_group(
     else:
         seen = Seen.WHOLE if share >= complete_share else Seen.IN_PART if share > 0 else Seen.NOT_SEEN
     missing = (each for step in steps if name in step.groups for each in step.groups[name].missing)
-    return GroupCoverage(cluster, name, seen, share, [*missing])
+    return GroupCoverage(cluster, name, seen, share, observed, [*missing])
 
 
 def _joined(unaudited: Mapping[tuple[str, bool, Time], Set[str]]) -> list[Unaudited]:

@@ -161,6 +161,15 @@ def _rows(tables: PublishedTables, cluster: str | None, conditions: Sequence[Fil
 
 
 def observed_shares(tables: PublishedTables, interval: Interval, names: Scope) -> dict[tuple[str, str], float]:
-    """By cluster and group the share of whole steps in which it was observed, from 0 to 1."""
+    """By cluster and group the share of the time with snapshots that it should have, from 0 to 1."""
     groups = coverage_of(tables, replace(names, interval=interval)).groups
     return {(group.cluster, group.consumer_group): group.share for group in groups}
+
+
+def observed_parts(tables: PublishedTables, interval: Interval, names: Scope) -> dict[tuple[str, str], float]:
+    """By cluster and group the part of the whole interval in which it was observed, from 0 to 1: also of a group that
+    is new in it.
+    """
+    length = (interval.end - interval.start).total_seconds()
+    groups = coverage_of(tables, replace(names, interval=interval)).groups
+    return {(group.cluster, group.consumer_group): group.observed_seconds / length for group in groups}

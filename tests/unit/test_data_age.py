@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark_jobs.show.data_age import DataAge, data_age
 
 from schemas import (
     AUDIT_RUNS,
@@ -22,7 +23,6 @@ from schemas import (
 from spark_jobs.api.warehouse import AuditedWarehouse, open_warehouse
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import IntervalError, NothingPublishedError, RebalanceAuditError, UnknownNameError
-from spark_jobs.show.data_age import DataAge, data_age
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.recorded import check_recorded
 from tests.support.commands import ANSWERED, Typed

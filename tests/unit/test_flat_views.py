@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import duckdb
-from pathlib import Path
-
 import pytest
 
 import rebalance_audit as ra

@@ -87,14 +87,16 @@ def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
 
 def group_coverage(step: AuditedStep) -> CoverageRow:
     """The coverage of the step. Missing is what `snapshot_gaps` lacks inside it, but for what a single broker lacks
-    while others answer: members and owners are known without it.
+    while others answer: members and owners are known without it. Routes are those of the step's topics.
     """
     window, history, own = step.window, step.history, (step.window.start, step.window.end)
     sampled = [samples.times for samples in history.offsets.values()]
-    taken = [series.times for of in (history.memberships, history.routes) for series in of.values()]
+    topics = {interval.topic for interval in step.intervals}
+    routes_of = [series for topic, series in history.routes.items() if topic in topics]
+    taken = [series.times for series in (*history.memberships.values(), *routes_of)]
     seen = [int(times[place]) for times in (*taken, *sampled) for place in _first_and_last(times, window)]
     members = [(span.start, span.end) for spans in step.memberships.values() for span in spans]
-    routes = [(span.start, span.end) for spans in step.routes.values() for span in spans]
+    routes = [(span.start, span.end) for topic in topics for span in step.routes.get(topic, ())]
     offsets = _sampled(sampled, window, step.settings.max_gap)
     clients = _sampled([client.answers.times for client in history.clients.values()], window, step.settings.max_gap)
     begins = [start for start, _ in (*members, *offsets, *_captured_before(step), *_called_before(step, members))]
