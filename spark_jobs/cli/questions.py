@@ -26,11 +26,12 @@ def time_of(arguments: Namespace, warehouse: AuditedWarehouse) -> dict[str, Any]
     """The time of `--interval` or `--last`, as the questions of a warehouse take it; neither: no time. Reports on
     stderr which time `--last` is.
     """
-    interval = arguments.interval
     if arguments.last is not None:
         length = timedelta(seconds=arguments.last)
-        interval = warehouse.time(length, cluster=vars(arguments).get("cluster"))
-        warehouse.progress(f"the newest audited {duration_text(length)}: {interval}")
+        newest = warehouse.time(length, cluster=vars(arguments).get("cluster"))
+        warehouse.progress(f"the newest audited {duration_text(length)}: {newest}")
+        return {"since": length}
+    interval = arguments.interval
     return {} if interval is None else {"since": interval.start, "until": interval.end}
 
 

@@ -27,7 +27,8 @@ def clients_command(arguments: Namespace) -> int:
     with opened(arguments) as warehouse:
         warehouse.progress("reading the members of the groups")
         tables = warehouse.published
-        interval = warehouse.time(**time_of(arguments, warehouse)) or tables.last(_SEARCHED, arguments.cluster)
+        time = warehouse.time(**time_of(arguments, warehouse), cluster=arguments.cluster)
+        interval = time or tables.last(_SEARCHED, arguments.cluster)
         clients = clients_named(tables, arguments.TEXT, Scope(interval, arguments.cluster, arguments.group))
         coverage = warehouse.coverage(
             arguments.group, cluster=arguments.cluster, since=interval.start, until=interval.end

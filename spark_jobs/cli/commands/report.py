@@ -24,7 +24,7 @@ def report_command(arguments: Namespace) -> int:
         with opened(arguments) as warehouse:
             from spark_jobs.show.trace import trace
 
-            scope = Scope(warehouse.time(**time), arguments.cluster, arguments.group)
+            scope = Scope(warehouse.time(**time, cluster=arguments.cluster), arguments.cluster, arguments.group)
             left_out = trace(warehouse.stored, scope, Path(arguments.trace), warehouse.progress)
         print(f"The trace is in {printable(arguments.trace)}: open it in ui.perfetto.dev, or with trace_processor")
         print(*(f"{printable(note)}\n" for note in left_out), sep="", end="")
