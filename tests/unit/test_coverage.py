@@ -1,26 +1,23 @@
 """Every answer says how much of the question was recorded, audited and seen. No Spark."""
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
 
-from schemas import AUDIT_RUNS, COVERAGE, FINDINGS, GROUP_STATUS, OUTPUTS, REBALANCE_INTERVALS, SIGHTINGS, Table
+from schemas import COVERAGE, GROUP_STATUS, OUTPUTS, REBALANCE_INTERVALS, SIGHTINGS, Table
 from spark_jobs.api.warehouse import AuditedWarehouse, open_warehouse
 from spark_jobs.domain.coverage import NO_COVERAGE
-from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.show.text.coverage_text import data_until_text
 from tests.support.commands import Typed
+from tests.support.covered import published, row
 from tests.support.published import STATUS, key, publish_hours
 from tests.support.recordings import write_warehouse
 from tests.support.rows import interval, member, unobserved
 from tests.support.snapshots import sighting
-from tests.support.stored import audit_run, write
-from tests.support.tables import time_spans
+from tests.support.stored import write
 from tests.support.times import at
 
 OLD = ": older than two steps, check the recorder and the schedule"
@@ -86,42 +83,6 @@ def test_the_report_says_where_the_data_end(tmp_path: Path) -> None:
     html = warehouse.report(since=at(0), until=at(3600)).html
     assert "Written at 2026-03-01T16:00Z. The data end at 2026-03-01T10:20Z, 5 h 40 min ago" in html
     assert "<b>Nothing was recorded of the cluster c from 2026-03-01T10:20Z to 2026-03-01T11:00Z.</b>" in html
-
-
-def row(name: str, hour: int, missing: str = "") -> dict[str, Any]:
-    """Of `coverage`: the group `d/g`, or `*` for the cluster; `missing`: seconds of the hour without members."""
-    cluster, _, group = name.rpartition("/")
-    times = [(3600 * hour + start, 3600 * hour + end) for start, end in time_spans(missing)]
-    observed = 3600.0 - sum(end - start for start, end in times)
-    seconds = ("observed_seconds", "members_seconds", "routes_seconds", "offsets_seconds")
-    reason = {"source": "membership_snapshots", "reason": "NO_SNAPSHOTS"}
-    return {
-        "cluster": cluster or "c",
-        "consumer_group": None if group == "*" else group,
-        "step_start": at(3600 * hour),
-        "expected_seconds": 3600.0,
-        "clients_seconds": 0.0,
-        **dict.fromkeys(seconds, observed),
-        "first_snapshot_at": at(3600 * hour),
-        "last_snapshot_at": at(3600 * hour + 3540),
-        "missing": [{"started_at": at(start), "ended_at": at(end)} | reason for start, end in times],
-    }
-
-
-def published(warehouse: Path, rows: Iterable[Mapping[str, Any]], seen: Sequence[Mapping[str, Any]] = ()) -> None:
-    """One run of these rows of coverage, and of the status of their groups; `seen`: rows of `sightings`."""
-    rows = [*rows]
-    groups = [row for row in rows if row["consumer_group"] is not None]
-    names = ("cluster", "consumer_group", "step_start")
-    write(warehouse, COVERAGE, rows)
-    write(warehouse, GROUP_STATUS, [{name: row[name] for name in names} | STATUS for row in groups])
-    write(warehouse, FINDINGS, [])
-    write(warehouse, SIGHTINGS, seen)
-    tables = (COVERAGE, GROUP_STATUS, FINDINGS)
-    versions = {table.name: DeltaTable(warehouse / table.name).version() for table in tables}
-    steps = [row["step_start"] for row in rows]
-    run = audit_run(Interval(min(steps), max(steps) + timedelta(hours=1)), versions)
-    write(warehouse, AUDIT_RUNS, [run | {"finished_at": at(10 * 3600 + versions[COVERAGE.name])}])
 
 
 def asked(warehouse: Path, typed: Typed, time: str, code: int, names: str = "") -> list[str]:
