@@ -42,7 +42,7 @@ SUITE = Suite(
             "missing",
             lambda rows: all_of(
                 (known_value("source", (MEMBERSHIPS, ROUTES, OFFSETS))(rows), known_value("reason", Lack)(rows))
-            ),
+            ).or_else(False),
         ),
     ),
 )

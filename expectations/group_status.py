@@ -72,7 +72,7 @@ SUITE = Suite(
         ),
         Expectation(
             "coverage_is_published",
-            "Beside the status stands how much of the group was observed.",
+            "How much of the group was observed is published with its status.",
             lambda rows: (rows["covered"] == 1) | rows.always(not rows.settings.has_coverage),
         ),
         Expectation("bottleneck_is_known", "The bottleneck is a value of the enum.", known_value("bottleneck", Limit)),

@@ -128,8 +128,8 @@ class AuditedWarehouse:
         """How much of the time was recorded, audited and seen; without a time, of the newest steps."""
         tables, scope = self.published, Scope(self.time(since, until, cluster), cluster, group)
         check_names(tables, scope.ever)
-        newest = isinstance(since, timedelta) and until is None
-        return coverage_of(tables, scope, self.clock(), self.configuration.complete_share, newest=newest)
+        share = self.configuration.complete_share
+        return coverage_of(tables, scope, self.clock(), share, newest=until is None)
 
     def incidents(
         self,
@@ -151,8 +151,8 @@ class AuditedWarehouse:
         """
         conditions = (is_open, incident_id, rule, severity, client, self.configuration.routes)
         query = IncidentQuery(self.time(since, until, cluster), cluster, group, *conditions)
-        share, newest = self.configuration.complete_share, isinstance(since, timedelta) and until is None
-        return incidents_and_unknown(self.stored, query, self.progress, self.clock(), None, share, newest=newest)
+        now, share = self.clock(), self.configuration.complete_share
+        return incidents_and_unknown(self.stored, query, self.progress, now, None, share, newest=until is None)
 
     def create_sources(self) -> None:
         """Create the source tables that are missing, for snapshots of another program (docs/snapshots.md). The schema

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 def exit_code(severities: Iterable[str], fail_on: str, coverage: Coverage, *, doubtful: bool = False) -> ExitCode:
     """1 for an incident or finding at or above `fail_on`, or a cluster of which nothing was recorded, an ERROR; else 2
-    for a warning, `doubtful` data (an expectation), or an answer that is not about the whole; else 0.
+    for one from WARN on, `doubtful` data (an expectation), or an answer that is not about the whole; else 0.
     """
     silent = [ERROR] if coverage.silent else []
-    ranks = [SEVERITIES.index(severity) for severity in (*severities, *silent)]
-    if any(rank >= (*SEVERITIES, NEVER).index(fail_on) for rank in ranks):
+    worst = max((SEVERITIES.index(severity) for severity in (*severities, *silent)), default=-1)
+    if worst >= (*SEVERITIES, NEVER).index(fail_on):
         return ExitCode.FINDINGS
     doubtful = doubtful or not coverage.is_whole
-    return ExitCode.WARNINGS if doubtful or SEVERITIES.index(WARN) in ranks else ExitCode.CLEAN
+    return ExitCode.WARNINGS if doubtful or worst >= SEVERITIES.index(WARN) else ExitCode.CLEAN
 
 
 def run_exit_code(record: RunRecord, fail_on: str) -> ExitCode:

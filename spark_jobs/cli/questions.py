@@ -28,10 +28,11 @@ def time_of(arguments: Namespace, warehouse: AuditedWarehouse) -> dict[str, Any]
     """
     if arguments.last is not None:
         length = timedelta(seconds=arguments.last)
-        interval = warehouse.time(length, cluster=vars(arguments).get("cluster"))
-        warehouse.progress(f"the newest audited {duration_text(length)}: {interval}")
+        newest = warehouse.time(length, cluster=vars(arguments).get("cluster"))
+        warehouse.progress(f"the newest audited {duration_text(length)}: {newest}")
         return {"since": length}
-    return {} if arguments.interval is None else {"since": arguments.interval.start, "until": arguments.interval.end}
+    interval = arguments.interval
+    return {} if interval is None else {"since": interval.start, "until": interval.end}
 
 
 def show_age(coverage: Coverage, now: datetime) -> None:
@@ -43,7 +44,7 @@ def show_age(coverage: Coverage, now: datetime) -> None:
 def show_coverage(coverage: Coverage) -> None:
     """Show what an answer stands on, and what is missing, if that is not the whole."""
     if not coverage.is_whole:
-        for sentence in (f"{coverage.text()}.", *coverage.lacks()):
+        for sentence in (*([f"{coverage.text()}."] if coverage.groups else []), *coverage.lacks()):
             print_line(Console(), sentence)
 
 

@@ -11,11 +11,12 @@ from spark_jobs.errors import ExitCode, UsageError
 _HELP = ("-h", "--help", "--version")
 #: The meaning of every exit code, in Markdown.
 EXIT_CODES: Mapping[ExitCode, str] = {
-    ExitCode.CLEAN: "nothing is wrong, or the command only answers",
-    ExitCode.FINDINGS: "findings at or above `--fail-on` (`ERROR`), or a critical expectation failed; `verify`: "
-    "something differs",
-    ExitCode.WARNINGS: "findings below `--fail-on`, rows in quarantine, an expectation that is not critical failed, or "
-    "the answer is not known",
+    ExitCode.CLEAN: "nothing is wrong in all that the question is about, or the command only answers",
+    ExitCode.FINDINGS: "incidents or findings at or above `--fail-on` (`ERROR`), nothing is recorded of a cluster any "
+    "more, or a critical expectation failed; `verify`: something differs",
+    ExitCode.WARNINGS: "incidents or findings from WARN on, but below `--fail-on`; the answer is unknown, too old, or "
+    "not about the whole: groups were not audited, or observed for less than `complete_share`; rows in quarantine, or "
+    "an expectation that is not critical failed",
     ExitCode.USAGE: "wrong usage, configuration or data; nothing was published",
     ExitCode.NOT_PUBLISHED: "another run has the same steps, or the disk, memory, Java or a notification failed",
 }

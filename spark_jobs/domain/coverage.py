@@ -1,6 +1,6 @@
-"""How much of what a question is about was recorded, audited and seen: what every answer says of itself.
+"""How much of what a question is about was recorded, audited and seen: every answer reports it of itself.
 
-`Coverage` is the only place that decides it. Commands, screens, notices, metrics and exit codes read it.
+`Coverage` is the only place that decides it. Commands, screens, notifications, metrics and exit codes read it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAMED = 3
 
 
 class Seen(StrEnum):
-    """What may be said of a group in the time of a question."""
+    """The part of a group that is known in the time of a question."""
 
     WHOLE = "WHOLE"  # audited, and seen
     IN_PART = "IN_PART"  # audited, and seen for a part of the time
@@ -36,12 +36,15 @@ class Seen(StrEnum):
 
 
 class GroupCoverage(NamedTuple):
-    """What was seen of one group: its share of the time in which there should be snapshots, and what is missing."""
+    """How much was seen of one group: its share of the time in which there should be snapshots, how long, and what is
+    missing.
+    """
 
     cluster: str
     consumer_group: str
     seen: Seen
     share: float
+    observed_seconds: float
     missing: Sequence[Missing] = ()
 
 
@@ -75,8 +78,17 @@ class Asked:
 
     def part(self, start: int) -> Time:
         """The time of the step that it is about."""
-        step = start, start + self.length
-        return step if self.time is None else common(step, self.time) or step
+        return self._cut((start, start + self.length))
+
+    @property
+    def interval(self) -> Interval | None:
+        """All of these times; None: there is none."""
+        if not self.steps:
+            return None
+        return Interval(*map(from_micros, self._cut((min(self.steps), max(self.steps) + self.length))))
+
+    def _cut(self, steps: Time) -> Time:
+        return steps if self.time is None else common(steps, self.time) or steps
 
 
 @dataclass(frozen=True)
@@ -92,8 +104,8 @@ class Known:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The answer: a value per group, what was not audited, and when nothing of a cluster was recorded. `interval`: from
-    the first to the last of its steps; None: there is none. `future`: the part of the question that is not over.
+    """The answer: a value per group, what was not audited, and when nothing of a cluster was recorded. `interval`: the
+    time of its steps that the question is about; None: there is none. `future`: the part of it that is not over.
 
     Of a question without a time: by cluster `data_until`, the last snapshot, and `too_old`, how long ago it is where
     that is more than two steps.
@@ -131,12 +143,16 @@ class Coverage:
         return {(group.cluster, group.consumer_group): group for group in self.groups}
 
     def unaudited_times(self, *, recorded: bool) -> list[Interval]:
-        """The times, in order, in which groups were not audited, of what was recorded or of what was not."""
+        """The times, in order, in which groups were not audited, of what was recorded or of what was not: if no group
+        is known, all of it.
+        """
+        if not recorded and self.interval and not (self.groups or self.unaudited):
+            return [self.interval]
         times = joined(each.time for each in self.unaudited if each.recorded is recorded)
         return [Interval(*map(from_micros, time)) for time in times]
 
     def text(self) -> str:
-        """What the answer stands on: `17 groups of demo, 2026-03-01T02:00Z/2026-03-01T03:00Z, 98 % observed`."""
+        """The groups, time and share: `17 groups of demo, 2026-03-01T02:00Z/2026-03-01T03:00Z, 98 % observed`."""
         clusters = sorted({group.cluster for group in self.groups})
         of_clusters = f" of {names_text(clusters, _NAMED)}" if clusters else ""
         time = f", {self.interval}" if self.interval else ""
@@ -212,31 +228,31 @@ class _Step(NamedTuple):
         return covered([expected]) / SECOND, covered(without(expected, lacking)) / SECOND
 
 
-def coverage(asked: Asked, known: Known, complete_share: float = COMPLETE_SHARE) -> Coverage:
-    """The coverage of the steps asked, of every group that has rows in them or is expected.
+def coverage(question: Asked, known: Known, complete_share: float = COMPLETE_SHARE) -> Coverage:
+    """The coverage of the asked steps, of every group that has rows in them or is expected.
 
     A step in which a cluster has a row of its own was audited whole: a group without a row was not there. In another
     step the groups without a row were not audited.
     """
     values: list[GroupCoverage] = []
     unaudited: dict[tuple[str, bool, Time], set[str]] = defaultdict(set)
-    for cluster, steps in _steps(asked, known).items():
+    for cluster, steps in _steps(question, known).items():
         names = {*known.expected.get(cluster, ()), *chain.from_iterable(step.groups for step in steps)}
-        for name in sorted(names) if asked.consumer_group is None else names & {asked.consumer_group}:
+        for name in sorted(names) if question.consumer_group is None else names & {question.consumer_group}:
             lacking = [step for step in steps if step.is_lacking(name)]
             for step in lacking:
                 unaudited[cluster, step.recorded, step.time].add(name)
             values.append(_of_group(cluster, name, steps, lacking, complete_share))
-    silent = silent_times(known.rows, asked.length).items()
-    hull = (
-        Interval(from_micros(min(asked.steps)), from_micros(max(asked.steps) + asked.length)) if asked.steps else None
-    )
-    return Coverage(
-        hull, values, _joined(unaudited), [SilentTime(name, *time) for name, times in silent for time in times]
-    )
+    silent = [
+        SilentTime(cluster, *time)
+        for cluster, times in silent_times(known.rows, question.length).items()
+        for time in times
+        if question.time is None or common(time, question.time)
+    ]
+    return Coverage(question.interval, values, _joined(unaudited), silent)
 
 
-def _steps(asked: Asked, known: Known) -> dict[str, list[_Step]]:
+def _steps(question: Asked, known: Known) -> dict[str, list[_Step]]:
     """By cluster, in the order of their names, all steps asked."""
     rows: dict[tuple[str, int], dict[str | None, CoverageRow]] = defaultdict(dict)
     for row in known.rows:
@@ -244,12 +260,16 @@ def _steps(asked: Asked, known: Known) -> dict[str, list[_Step]]:
     steps: dict[str, list[_Step]] = {}
     for cluster in sorted({cluster for cluster, _ in rows} | known.expected.keys()):
         recorded, steps[cluster] = known.recorded.get(cluster, ()), []
-        for at in asked.steps:
+        for at in question.steps:
             of_step = rows.get((cluster, at), {})
             groups = {name: row for name, row in of_step.items() if name is not None}
             steps[cluster].append(
                 _Step(
-                    asked.part(at), at + asked.length, groups, of_step.get(None), at in recorded and None not in of_step
+                    question.part(at),
+                    at + question.length,
+                    groups,
+                    of_step.get(None),
+                    at in recorded and None not in of_step,
                 )
             )
     return steps
@@ -266,7 +286,7 @@ def _of_group(
     else:
         seen = Seen.WHOLE if share >= complete_share else Seen.IN_PART if share > 0 else Seen.NOT_SEEN
     missing = (each for step in steps if name in step.groups for each in step.groups[name].missing)
-    return GroupCoverage(cluster, name, seen, share, [*missing])
+    return GroupCoverage(cluster, name, seen, share, observed, [*missing])
 
 
 def _joined(unaudited: Mapping[tuple[str, bool, Time], Set[str]]) -> list[Unaudited]:

@@ -107,8 +107,8 @@ def _coverage(context: RunContext, counted: Counted) -> Coverage:
     """Of the groups that were audited; a cluster of which one group was is not silent where that is."""
     spec, grid = context.spec, context.configuration.grid
     length = grid.length // timedelta(microseconds=1)
-    asked = Asked([to_micros(step.start) for step in grid.steps(spec.interval)], length, spec.consumer_group)
-    covered = coverage(asked, Known([*counted.groups, *counted.clusters]), context.configuration.complete_share)
+    question = Asked([to_micros(step.start) for step in grid.steps(spec.interval)], length, spec.consumer_group)
+    covered = coverage(question, Known([*counted.groups, *counted.clusters]), context.configuration.complete_share)
     return covered if spec.covers_clusters else replace(covered, silent=())
 
 

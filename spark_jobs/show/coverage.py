@@ -44,8 +44,8 @@ def coverage_of(
     future = None
     if len(over) < len(steps):
         future = Interval(max(scope.interval.start, steps[len(over)]), scope.interval.end)
-    asked, until = _asked(tables, scope, over), _data_until(_rows(tables, scope.cluster, [_OF_CLUSTER]))
-    covered = coverage(asked, _known(tables, asked, scope.cluster), complete_share)
+    question, until = _question(tables, scope, over), _data_until(_rows(tables, scope.cluster, [_OF_CLUSTER]))
+    covered = coverage(question, _known(tables, question, scope.cluster), complete_share)
     return replace(covered, future=future, data_until=until, too_old=_too_old(tables, until, now) if newest else {})
 
 
@@ -61,8 +61,8 @@ def _of_newest_steps(tables: PublishedTables, scope: Scope, now: datetime, compl
         last_step[row.cluster] = max(step, last_step.get(row.cluster, step))
     covered = []
     for cluster, step in sorted(last_step.items()):
-        asked = _asked(tables, scope, [step])
-        covered.append(coverage(asked, _known(tables, asked, cluster), complete_share))
+        question = _question(tables, scope, [step])
+        covered.append(coverage(question, _known(tables, question, cluster), complete_share))
     steps, until = [*last_step.values()], _data_until(of_clusters)
     return Coverage(
         Interval(min(steps), max(steps) + tables.grid.length) if steps else None,
@@ -90,7 +90,7 @@ def _too_old(tables: PublishedTables, until: Mapping[str, datetime], now: dateti
     return {cluster: age for cluster, age in ages.items() if age > 2 * tables.grid.length}
 
 
-def _asked(tables: PublishedTables, scope: Scope, steps: Sequence[datetime]) -> Asked:
+def _question(tables: PublishedTables, scope: Scope, steps: Sequence[datetime]) -> Asked:
     time = None if scope.interval is None else (to_micros(scope.interval.start), to_micros(scope.interval.end))
     return Asked([*map(to_micros, steps)], _length(tables), scope.consumer_group, time)
 
@@ -99,27 +99,27 @@ def _length(tables: PublishedTables) -> int:
     return tables.grid.length // timedelta(microseconds=1)
 
 
-def _known(tables: PublishedTables, asked: Asked, cluster: str | None) -> Known:
-    if not asked.steps:
+def _known(tables: PublishedTables, question: Asked, cluster: str | None) -> Known:
+    if not question.steps:
         return Known(())
-    of_steps = coverage_rows(tables, asked.steps, cluster)
+    of_steps = coverage_rows(tables, question.steps, cluster)
     whole = {(row.cluster, row.step_start) for row in of_steps if row.consumer_group is None}
-    before = from_micros(min(asked.steps)) - _REMEMBERED, from_micros(max(asked.steps) + asked.length)
+    before = from_micros(min(question.steps)) - _REMEMBERED, from_micros(max(question.steps) + question.length)
     remembered = [Filter("hour", ">=", before[0]), Filter("hour", "<", before[1])]
     sighted = {name for (name,) in _sighted(tables, ("cluster",), cluster, remembered)}
     clusters = {row.cluster for row in of_steps} | sighted
-    in_part = sorted(step for step in asked.steps if not all((name, step) in whole for name in clusters))
+    in_part = sorted(step for step in question.steps if not all((name, step) in whole for name in clusters))
     if clusters and not in_part:
         return Known(of_steps)
     expected: dict[str, set[str]] = defaultdict(set)
     recorded: dict[str, set[int]] = defaultdict(set)
-    for row in coverage_rows(tables, [step - asked.length for step in in_part], cluster):
+    for row in coverage_rows(tables, [step - question.length for step in in_part], cluster):
         if row.consumer_group is not None:
             expected[row.cluster].add(row.consumer_group)
-    hours = {at - at % HOUR for step in in_part for at in (*range(step, step + asked.length, HOUR), step)}
+    hours = {at - at % HOUR for step in in_part for at in (*range(step, step + question.length, HOUR), step)}
     of_hours = [Filter("hour", "IN", [*map(from_micros, sorted(hours))])]
     for name, group, first, last, deleted in _sighted(tables, _SIGHTING, cluster, of_hours):
-        steps = [at for at in in_part if to_micros(first) < at + asked.length and to_micros(last) >= at]
+        steps = [at for at in in_part if to_micros(first) < at + question.length and to_micros(last) >= at]
         recorded[name].update(steps)
         if steps and not deleted:
             expected[name].add(group)
@@ -170,6 +170,15 @@ def _rows(tables: PublishedTables, cluster: str | None, conditions: Sequence[Fil
 
 
 def observed_shares(tables: PublishedTables, interval: Interval, names: Scope) -> dict[tuple[str, str], float]:
-    """By cluster and group the share of whole steps in which it was observed, from 0 to 1."""
+    """By cluster and group the share of the time with snapshots that it should have, from 0 to 1."""
     groups = coverage_of(tables, replace(names, interval=interval)).groups
     return {(group.cluster, group.consumer_group): group.share for group in groups}
+
+
+def observed_parts(tables: PublishedTables, interval: Interval, names: Scope) -> dict[tuple[str, str], float]:
+    """By cluster and group the part of the whole interval in which it was observed, from 0 to 1: also of a group that
+    is new in it.
+    """
+    length = (interval.end - interval.start).total_seconds()
+    groups = coverage_of(tables, replace(names, interval=interval)).groups
+    return {(group.cluster, group.consumer_group): group.observed_seconds / length for group in groups}

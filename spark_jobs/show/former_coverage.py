@@ -15,6 +15,7 @@ from spark_jobs.store.read.stored import Filter, rows, tuples
 
 _RUN = ("cluster", "consumer_group", "topic", "interval_start", "interval_end", "published_versions")
 _KEY = ("cluster", "consumer_group", "step_start")
+_OF_FINDING = ("started_at", "ended_at", "cause", "evidence")
 _IS_UNOBSERVED = Filter("rule", "=", unobserved.RULE.name)
 #: Step, cluster and group.
 _Key = tuple[int, str, str]
@@ -45,34 +46,48 @@ def _groups(tables: PublishedTables, scope: Scope, of_steps: Sequence[Filter], l
     observed: dict[_Key, list[Time]] = defaultdict(list)
     intervals = tables.read(REBALANCE_INTERVALS, scope, (*_KEY, "interval_start", "interval_end", "status"), of_steps)
     for cluster, group, step, start, end, status in tuples(intervals):
-        if status != Status.UNOBSERVED:
-            observed[to_micros(step), cluster, group].append((to_micros(start), to_micros(end)))
-    found = tables.read(FINDINGS, scope, (*_KEY, "started_at", "ended_at", "cause"), [_IS_UNOBSERVED, *of_steps])
+        of_group = observed[to_micros(step), cluster, group]
+        of_group += [] if status == Status.UNOBSERVED else [(to_micros(start), to_micros(end))]
+    findings = tables.read(FINDINGS, scope, (*_KEY, *_OF_FINDING), [_IS_UNOBSERVED, *of_steps])
     missing: dict[_Key, list[Missing]] = defaultdict(list)
-    for cluster, group, step, start, end, cause in tuples(found):
+    for cluster, group, step, start, end, cause, evidence in tuples(findings):
         if cause != unobserved.SILENT_BROKER:
             reason = Lack.NOT_ANSWERED if cause == unobserved.NOT_ANSWERED else Lack.NO_SNAPSHOTS
-            of_group = missing[to_micros(step), cluster, group]
-            of_group.append(Missing(to_micros(start), to_micros(end), MEMBERSHIPS, reason))
+            time = to_micros(start), to_micros(end)
+            missing[to_micros(step), cluster, group] += (Missing(*time, name, reason) for name in _sources(evidence))
     audited = {
         (to_micros(step), cluster, group)
         for cluster, group, step in tuples(tables.read(GROUP_STATUS, scope, _KEY, of_steps))
     }
     for key in sorted(audited | observed.keys() | missing.keys()):
-        yield _group(key, observed.get(key, ()), missing.get(key, ()), length)
+        yield _group(key, observed.get(key), missing.get(key, ()), length)
 
 
-def _group(key: _Key, observed: Sequence[Time], missing: Sequence[Missing], length: int) -> CoverageRow:
+def _sources(evidence: Mapping[str, Any]) -> Sequence[str]:
+    """The sources without snapshots, of which a finding names each with its topic; members, if it names none."""
+    named = {each["name"].partition(":")[0] for each in evidence["conflicting_values"] or ()}
+    return sorted(named) or [MEMBERSHIPS]
+
+
+def _group(key: _Key, observed: Sequence[Time] | None, missing: Sequence[Missing], length: int) -> CoverageRow:
+    """`observed`: times of intervals; None: there is no interval, as the group has no topic."""
     start, end = key[0], key[0] + length
-    lacking = joined((each.started_at, each.ended_at) for each in missing)
-    begins = min((time[0] for time in (*observed, *lacking)), default=start)
-    seconds = covered(observed) / SECOND
+    known = joined([*(observed or ()), *map(_time, missing)])
+    begins = min((since for since, _ in known), default=start)
+    if observed is not None:
+        unseen = without((begins, end), known)
+        missing = [*missing, *(Missing(*time, MEMBERSHIPS, Lack.NO_SNAPSHOTS) for time in unseen)]
+    seconds = covered(observed or ()) / SECOND
     return CoverageRow(
         *key,
         (end - begins) / SECOND,
-        covered(without((begins, end), lacking)) / SECOND,
+        covered(without((begins, end), joined(map(_time, missing)))) / SECOND,
         *(seconds, seconds, seconds, 0.0),
-        min((time[0] for time in observed), default=None),
-        max((time[1] for time in observed), default=None),
+        min((time[0] for time in observed or ()), default=None),
+        max((time[1] for time in observed or ()), default=None),
         missing,
     )
+
+
+def _time(missing: Missing) -> Time:
+    return missing.started_at, missing.ended_at

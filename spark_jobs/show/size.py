@@ -10,6 +10,7 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.window import to_micros
+from spark_jobs.domain.rules import unobserved
 from spark_jobs.domain.what_if.fleet_size import (
     FleetNeed,
     PublishedStep,
@@ -19,7 +20,7 @@ from spark_jobs.domain.what_if.fleet_size import (
 )
 from spark_jobs.domain.what_if.refuted import refuted
 from spark_jobs.domain.what_if.size import Goals, Size, size
-from spark_jobs.show.coverage import observed_shares
+from spark_jobs.show.coverage import observed_parts
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.what_if import GroupSteps, Say, group_steps, known
@@ -33,7 +34,7 @@ def sized(stored: StoredTables, scope: Scope, goals: Goals, load: float, say: Sa
     say("trying group sizes")
     group, needed = known(group, size(group.steps, goals, load, group.configured))
     tables, names = published_tables(stored), Scope(group.interval, group.cluster, group.consumer_group)
-    share = observed_shares(tables, group.interval, names).get((group.cluster, group.consumer_group), 0.0)
+    share = observed_parts(tables, group.interval, names).get((group.cluster, group.consumer_group), 0.0)
     open_rules = _open_rules(tables, names, group.interval)[group.cluster, group.consumer_group]
     reason = why_no_verdict(share, open_rules) or refuted(group.steps, needed, load, group.configured)
     return group, replace(needed, observed_share=share, reason=reason)
@@ -49,7 +50,7 @@ def fleet_needs(
     names = replace(scope, interval=interval)
     check_names(tables, names)
     published = tables.read(GROUP_STATUS, names, [*GROUP, *PublishedStep._fields])
-    shares, open_rules = observed_shares(tables, interval, names), _open_rules(tables, names, interval)
+    shares, open_rules = observed_parts(tables, interval, names), _open_rules(tables, names, interval)
     needs = []
     for group, rows in by_key(tuples(published), itemgetter(0, 1)).items():
         share = shares.get(group, 0.0)
@@ -62,11 +63,14 @@ def fleet_needs(
 
 
 def _open_rules(tables: PublishedTables, names: Scope, interval: Interval) -> Mapping[tuple[str, str], set[str]]:
-    """By group the rules of its incidents above INFO that are open at the end of the interval."""
+    """By group the rules of its incidents above INFO that are open at the end of the interval. How much was observed
+    is known otherwise.
+    """
     end = to_micros(interval.end)
     rules = defaultdict[tuple[str, str], set[str]](set)
     for incident in published_incidents(tables, IncidentQuery(interval, names.cluster, names.consumer_group)):
-        if incident.severity != INFO and (incident.resolved_at is None or incident.resolved_at > end):
+        is_wrong = incident.severity != INFO and incident.rule != unobserved.RULE.name
+        if is_wrong and (incident.resolved_at is None or incident.resolved_at > end):
             for consumer_group in incident.consumer_groups:
                 rules[incident.cluster, consumer_group].add(incident.rule)
     return rules

@@ -8,8 +8,8 @@ import pytest
 
 from spark_jobs.cli.main import main
 
-#: The exit codes of a command that answers: completely, or with a part that is unknown.
-ANSWERED = (0, 2)
+#: The exit codes of a command that answers: nothing is wrong, something is, or a part is unknown.
+ANSWERED = (0, 1, 2)
 
 
 class Printed(NamedTuple):

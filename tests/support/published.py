@@ -30,9 +30,12 @@ def publish_hours(
     deleted_at: int | None = None,
     topic: str | None = None,
     finished_at: datetime | None = None,
+    *,
+    alone: bool = False,
 ) -> None:
     """A run over these hours after 10:00; by default runs finish one after the other, soon after 10:00. Findings are
-    about the topic; `deleted_at`: the second in which that, or else the group, was deleted.
+    about the topic; `deleted_at`: the second in which that, or else the group, was deleted; `alone`: the run was about
+    the group and no other.
     """
     key = {"cluster": cluster, "consumer_group": group}
     found = [
@@ -53,7 +56,8 @@ def publish_hours(
     versions = {table.name: number for table in (FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS)}
     of_run = dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), f"r{number}")
     audited = Interval(at(3600 * min(hours, default=0)), at(3600 * (max(hours, default=0) + 1)))
-    run = audit_run(audited, versions, finished_at=finished_at or at(number), **of_run)
+    named = key if alone else {}
+    run = audit_run(audited, versions, finished_at=finished_at or at(number), **of_run, **named)
     write(warehouse, AUDIT_RUNS, [run])
 
 

@@ -1,6 +1,7 @@
 """Published rows of the recordings, by the kernel alone, with the configuration of the demo: no Spark."""
 
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from spark_jobs.config import audit_settings, strategy_settings
 from spark_jobs.config.file import load
 from spark_jobs.domain.evaluate import EvaluatedStep, evaluate
 from spark_jobs.domain.model.history import GroupHistory
-from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval, as_utc
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.pipeline.publish.rows import tables
 from spark_jobs.store.read.stored import rows
@@ -63,10 +64,14 @@ def _steps(history: GroupHistory, step_seconds: int, run: Interval) -> Iterator[
     return evaluate(history, configured, settings, to_micros(run.start), to_micros(run.end))
 
 
-def write_warehouse(folder: Path, published: Published, step_seconds: int, hour: Interval = HOUR) -> None:
-    """The published tables that tell of incidents, as one run leaves them."""
+def write_warehouse(folder: Path, published: Published, step_seconds: int) -> None:
+    """The published tables that tell of incidents, as one run over all their steps leaves them that published no
+    coverage.
+    """
     for table, found in published.items():
         write(folder, table, found)
     configuration = load(CONFIGURATION).model_copy(update={"step_seconds": step_seconds}).model_dump_json()
     versions = {table.name: 0 for table in published}
-    write(folder, AUDIT_RUNS, [audit_run(hour, versions, step_seconds=step_seconds, configuration=configuration)])
+    steps = [as_utc(row["step_start"]) for row in published.get(GROUP_STATUS, ())] or [HOUR.start]
+    audited = Interval(min(steps), max(steps) + timedelta(seconds=step_seconds))
+    write(folder, AUDIT_RUNS, [audit_run(audited, versions, step_seconds=step_seconds, configuration=configuration)])

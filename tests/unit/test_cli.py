@@ -27,12 +27,13 @@ from spark_jobs.cli.commands.backfill import bar_on, show_backfill
 from spark_jobs.cli.commands.demo import show_next_steps
 from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.environment import filters_from_environment, with_environment
-from spark_jobs.cli.exit_codes import exit_code, run_exit_code, steps_exit_code
+from spark_jobs.cli.exit_codes import run_exit_code, steps_exit_code
 from spark_jobs.cli.main import build_parser
 from spark_jobs.cli.options import OPTIONS
 from spark_jobs.cli.show_incidents import show_findings
 from spark_jobs.cli.terminal import QUIET, own_command, printable, progress_on, show_next
 from spark_jobs.cli.validation import show_failures
+from spark_jobs.domain.coverage import NO_COVERAGE, Coverage, GroupCoverage, Seen
 from spark_jobs.domain.model.intervals import Interval, StepGrid, duration_text
 from spark_jobs.errors import ExitCode, PublishConflictError, QualityError, SetupError, WarehouseError
 from spark_jobs.installation import ROOT
@@ -246,29 +247,9 @@ def test_nobody_reading_is_no_traceback(program: str) -> None:
     assert (answer.returncode, answer.stderr) == (141, "")
 
 
-@pytest.mark.parametrize(
-    ("severities", "fail_on", "doubtful", "code"),
-    [
-        ("", "INFO", False, ExitCode.CLEAN),
-        ("INFO", "ERROR", False, ExitCode.CLEAN),
-        ("INFO", "WARN", False, ExitCode.CLEAN),
-        ("INFO", "INFO", False, ExitCode.FINDINGS),
-        ("INFO WARN", "ERROR", False, ExitCode.WARNINGS),
-        ("WARN", "WARN", False, ExitCode.FINDINGS),
-        ("WARN ERROR", "ERROR", False, ExitCode.FINDINGS),
-        ("ERROR", "INFO", False, ExitCode.FINDINGS),
-        # Rows in quarantine, or an expectation that failed and is not critical.
-        ("", "ERROR", True, ExitCode.WARNINGS),
-        ("INFO", "WARN", True, ExitCode.WARNINGS),
-        ("ERROR", "ERROR", True, ExitCode.FINDINGS),
-    ],
-)
-def test_exit_code_of_a_run(severities: str, fail_on: str, doubtful: bool, code: ExitCode) -> None:
-    assert exit_code(severities.split(), fail_on, doubtful=doubtful) is code
-
-
 def audited(*quality_warnings: str, **findings: int) -> RunRecord:
-    return RunRecord({"run_id": "r1"}, [], findings, ["AVG was assumed\x1b"], [*quality_warnings])
+    record = RunRecord({"run_id": "r1"}, [], findings, ["AVG was assumed\x1b"], [*quality_warnings])
+    return replace(record, coverage=Coverage(None, [GroupCoverage("c", "g", Seen.WHOLE, 1.0, 3600.0)]))
 
 
 STEPS = list(StepGrid(timedelta(hours=1)).steps(Interval.parse("2026-11-21T02:00/2026-11-21T05:00")))
@@ -284,6 +265,7 @@ HELD, REJECTED, WRONG = PublishConflictError("run\x1b x\nholds it"), QualityErro
         ([audited("in quarantine"), audited()], "ERROR", ExitCode.WARNINGS),
         ([replace(audited(INFO=102), observed=False)], "ERROR", ExitCode.WARNINGS),
         ([replace(audited(INFO=102), observed=False)], "INFO", ExitCode.FINDINGS),
+        ([audited(), replace(audited(), coverage=NO_COVERAGE)], "ERROR", ExitCode.WARNINGS),
         ([audited(WARN=1), audited(ERROR=1)], "ERROR", ExitCode.FINDINGS),
         ([audited(WARN=1), audited()], "WARN", ExitCode.FINDINGS),
         ([audited(WARN=1), REJECTED], "ERROR", ExitCode.FINDINGS),
@@ -601,7 +583,8 @@ def test_muted_findings_are_shown_last_and_count_for_nothing() -> None:
     follows = finding(finding_id="c", root_finding_id="m")
     assert reported_severities([muted, finding(severity="WARN"), follows]) == {"WARN": 1}
     assert reported_severities([finding(severity="WARN"), follows]) == {"WARN": 1, "ERROR": 1}
-    assert run_exit_code(RunRecord({}, [muted], reported_severities([muted])), "INFO") is ExitCode.CLEAN
+    record = replace(audited(), findings=[muted], severities=reported_severities([muted]))
+    assert run_exit_code(record, "INFO") is ExitCode.CLEAN
 
 
 def test_capture_says_what_it_misses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:

@@ -26,8 +26,8 @@ def write(tmp_path: Path, text: str | bytes) -> Path:
 MISTAKES = {
     "- 1": "must be a mapping of keys to values, not [1]",
     "step: 3600": "step: unknown key; did you mean 'step_seconds'?",
-    "1: 2": "[1]: unknown key; known are step_seconds, cadence_seconds, max_gap_seconds, sightings_days, thresholds, "
-    "quality, groups, mutes, routes",
+    "1: 2": "[1]: unknown key; known are step_seconds, cadence_seconds, max_gap_seconds, sightings_days, "
+    "complete_share, thresholds, quality, groups, mutes, routes",
     "groups: [{strateggy: AVG}]": "groups[0].strateggy: unknown key; did you mean 'strategy'?",
     "thresholds: {heart_beat: 3}": "thresholds.heart_beat: unknown key; did you mean 'heartbeat_seconds'?",
     "quality: {max_quarantined: 3}": ("quality.max_quarantined: unknown key; did you mean 'max_quarantined_percent'?"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -11,7 +12,7 @@ import rebalance_audit as ra
 from schemas import INCIDENTS, OUTPUTS, VIEWS, FlatView
 from spark_jobs.store.flat_views import view_statements
 from spark_jobs.store.location import Location
-from tests.support.commands import ANSWERED, Typed
+from tests.support.commands import Typed
 
 Database = duckdb.DuckDBPyConnection
 #: Reserved in PostgreSQL, BigQuery, Trino, MySQL or SQL Server, and names of columns elsewhere in the warehouse.
@@ -51,7 +52,7 @@ def text(moment: datetime | None) -> str | None:
 
 
 def test_incidents_are_those_of_the_command(database: Database, example_warehouse: str, typed: Typed) -> None:
-    shown = typed("incidents --json", warehouse=example_warehouse, code=ANSWERED).document["incidents"]
+    shown = typed("incidents --json", warehouse=example_warehouse, code=1).document["incidents"]
     found = {row["incident_id"]: row for row in rows(database, "SELECT * FROM audit.bi_incidents")}
     assert len(shown) == len(found) > 10
     same = ("cluster", "severity", "rule", "cause", "headline", "resolution", "advice")
@@ -71,7 +72,7 @@ def test_the_cost_of_every_group(database: Database, example_warehouse: str, typ
             incident["incident_id"],
             *(cost[name] for name in ("consumer_group", "peak_backlog_messages", "unassigned_queue_minutes", "team")),
         )
-        for incident in typed("incidents --json", warehouse=example_warehouse, code=ANSWERED).document["incidents"]
+        for incident in typed("incidents --json", warehouse=example_warehouse, code=1).document["incidents"]
         for cost in incident["costs"]
     ]
     assert found == sorted(shown, key=lambda row: row[:2])
@@ -91,12 +92,15 @@ def test_findings(database: Database, example_warehouse: str) -> None:
     assert any(row["peak_backlog_messages"] for row in found.values())
 
 
-def test_group_status(database: Database, example_warehouse: str, typed: Typed) -> None:
+def test_group_status(database: Database, example_warehouse: str, tmp_path: Path, typed: Typed) -> None:
+    """The recording is shorter than the hour: `status` shows what is known of it, if so little is complete."""
     same = ["member_count", "unassigned_queues", "double_owned_queues", "consumed_messages_per_second"]
     same += ["bottleneck", "worst_severity", "more_members_help"]
     renamed = {name: name for name in same} | {"backlog_end_messages": "backlog_end"}
     found = {row["consumer_group"]: row for row in rows(database, "SELECT * FROM audit.bi_group_status")}
-    shown = typed("status --json", warehouse=example_warehouse, code=ANSWERED).document["groups"]
+    config = tmp_path / "audit.yaml"
+    config.write_text("complete_share: 0\n")
+    shown = typed("status --json --config", config, warehouse=example_warehouse, code=1).document["groups"]
     assert len(shown) == len(found) == 17
     for group in shown:
         row = found[group["consumer_group"]]

@@ -1,16 +1,18 @@
 """Incidents as a person sees them: lines, a table, one in full."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from spark_jobs.cli.documents import incidents_document
 from spark_jobs.cli.show_incidents import show_incidents
+from spark_jobs.domain.coverage import NO_COVERAGE, Coverage, GroupCoverage, Seen, SilentTime
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.show.incidents import Incidents
 from spark_jobs.show.text.incident_text import incident_lines, state_text, worst_first
 from tests.support.consoles import shown
-from tests.support.times import micros
+from tests.support.times import HOUR, micros
 
 PART = IncidentPart("g", "GROUP_OFFLINE", "NO_MEMBERS", "ERROR", None, "g", micros(0), micros(90), ("f1", "f2"))
 UNOWNED = PART._replace(rule="UNASSIGNED_QUEUE", cause="GROUP_OFFLINE", topic="t", subject="b:0-1", finding_ids=("f3",))
@@ -28,12 +30,16 @@ def incident(**values: Any) -> Incident:
     return Incident(**known | values)
 
 
+#: Of the hour in which they are.
+WHOLE = Coverage(HOUR, [GroupCoverage("eu", "g", Seen.WHOLE, 1.0, 3600.0)])
+
+
 def listed(*incidents: Incident) -> list[str]:
-    return shown(lambda console: show_incidents(console, incidents), 40)
+    return shown(lambda console: show_incidents(console, incidents, WHOLE), 40)
 
 
 def on_terminal(width: int, *incidents: Incident) -> list[str]:
-    return shown(lambda console: show_incidents(console, incidents), width, on_terminal=True)
+    return shown(lambda console: show_incidents(console, incidents, WHOLE), width, on_terminal=True)
 
 
 def test_incidents_are_lines_where_nobody_watches() -> None:
@@ -49,7 +55,20 @@ def test_incidents_are_lines_where_nobody_watches() -> None:
         "ERROR GROUP_OFFLINE groups=4 cluster=us since=2026-03-01T10:00Z (1 min 30 s) id=01234567 "
         "No consumer of g is connected"
     )
-    assert listed() == ["No incidents."]
+    assert listed() == ["No incidents in 1 group of eu, 2026-03-01T10:00Z/2026-03-01T11:00Z, 100 % observed."]
+
+
+def test_what_is_missing_of_the_whole_follows_the_list() -> None:
+    silent = replace(WHOLE, silent=[SilentTime("eu", micros(3000), micros(3600))])
+    nothing, one = (shown(lambda console, of=of: show_incidents(console, of, silent), 40) for of in ([], [incident()]))
+    missing = "Nothing was recorded of the cluster eu from 2026-03-01T10:50Z to 2026-03-01T11:00Z."
+    hour = "2026-03-01T10:00Z/2026-03-01T11:00Z"
+    assert nothing == [f"No incidents are known in 1 group of eu, {hour}, 100 % observed.", missing]
+    assert one[1:] == ["1 incident: 1 ERROR; 0 are open", missing]
+    assert shown(lambda console: show_incidents(console, [], NO_COVERAGE), 40) == [
+        "No incidents are known.",
+        "Nothing was recorded.",
+    ]
 
 
 def test_whose_an_incident_is() -> None:
@@ -57,7 +76,7 @@ def test_whose_an_incident_is() -> None:
     assert " group=g teams=a,b since=" in listed(one)[0]
     assert any(line.split()[:4] == ["ERROR", "GROUP_OFFLINE", "g", "a,b"] for line in on_terminal(130, one))
     assert lines_of(one)[7] == "  Teams: a, b"
-    (document,) = incidents_document(Incidents([one], [], []))["incidents"]
+    (document,) = incidents_document(Incidents([one], WHOLE))["incidents"]
     assert (document["teams"], [cost["team"] for cost in document["costs"]]) == (["a", "b"], ["a", "b", None])
 
 

@@ -222,7 +222,7 @@ def test_a_group_that_was_deleted_is_the_last(tmp_path: Path, typed: Typed) -> N
     """Its errors would be in its newest step for ever."""
     publish_hours(tmp_path, [0], offline=[0], group="a", deleted_at=1800)
     publish_hours(tmp_path, [0, 1], group="b")
-    groups = typed("status --json", warehouse=tmp_path).document["groups"]
+    groups = typed("status --json", warehouse=tmp_path, code=2).document["groups"]
     expected = [("b", None), ("a", "2026-03-01T10:30:00Z")]
     assert [(row["consumer_group"], row["deleted_at"]) for row in groups] == expected
 
@@ -281,7 +281,7 @@ def test_groups_come_in_the_order_of_the_report_with_their_findings(tmp_path: Pa
     run = rows(stored.read(AUDIT_RUNS, AUDIT_RUNS.columns))[-1]
     write(tmp_path, AUDIT_RUNS, [run | {"published_versions": versions, "finished_at": at(9 * 3600)}])
 
-    groups = typed("status --json", warehouse=tmp_path).document["groups"]
+    groups = typed("status --json", warehouse=tmp_path, code=2).document["groups"]
     assert [
         (row["consumer_group"], row["errors"], row["peak_backlog_messages"], row["stranded"]) for row in groups
     ] == [
@@ -306,10 +306,10 @@ def test_groups_come_in_the_order_of_the_report_with_their_findings(tmp_path: Pa
     assert [row["consumer_group"] for row in report] == ["many", "few", "open", "twice", "quiet", "muted"]
 
     # The middle of the worst that is open: 10:40 to 10:50.
-    assert typed("status", warehouse=tmp_path).err.endswith(
+    assert typed("status", warehouse=tmp_path, code=2).err.endswith(
         f"Next: rebalance-audit explain --warehouse {tmp_path} --group open --cluster c --at 2026-03-01T10:45Z\n"
     )
     # Of the quiet group nothing is known at the end of the recording.
-    assert typed("status --group quiet", warehouse=tmp_path).err.endswith(
+    assert typed("status --group quiet", warehouse=tmp_path, code=2).err.endswith(
         f"Next: rebalance-audit incidents --warehouse {tmp_path} --group quiet --cluster c\n"
     )

@@ -1,5 +1,6 @@
 """Commands report the unknown with exit code 2: none takes time without an audit for time without a problem."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,54 +20,86 @@ C1 = member("c1")
 
 
 @pytest.mark.parametrize(
-    ("hours", "options", "text"),
+    ("interval", "text", "missing"),
     [
         # Ten o'clock and twelve o'clock were audited.
-        ("", "", "No incidents."),
-        ("", "--interval 2026-03-01T10:00/2026-03-01T11:00", "No incidents."),
-        ("unknown", "--interval 2025-03-01/2025-03-02", "2025-03-01T00:00Z/2025-03-02T00:00Z"),
-        ("unknown", "--interval 2026-03-01T11:10/2026-03-01T11:20", "2026-03-01T11:00Z/2026-03-01T12:00Z"),
         (
-            "unknown",
-            "--interval 2026-03-01T10:00/2026-03-01T15:00",
-            "2026-03-01T11:00Z/2026-03-01T12:00Z, 2026-03-01T13:00Z/2026-03-01T15:00Z",
+            "2026-03-01T10:00Z/2026-03-01T11:00Z",
+            "No incidents in 1 group of c, 2026-03-01T10:00Z/2026-03-01T11:00Z, 100 % observed.",
+            [],
+        ),
+        (
+            "2025-03-01T00:00Z/2025-03-02T00:00Z",
+            "No incidents are known.",
+            ["2025-03-01T00:00Z/2025-03-02T00:00Z"],
+        ),
+        (
+            "2026-03-01T11:10Z/2026-03-01T11:20Z",
+            "No incidents are known in 1 group of c, 2026-03-01T11:10Z/2026-03-01T11:20Z, 0 % observed.",
+            ["2026-03-01T11:10Z/2026-03-01T11:20Z"],
+        ),
+        (
+            "2026-03-01T10:00Z/2026-03-01T15:00Z",
+            "No incidents are known in 1 group of c, 2026-03-01T10:00Z/2026-03-01T15:00Z, 40 % observed.",
+            ["2026-03-01T11:00Z/2026-03-01T12:00Z", "2026-03-01T13:00Z/2026-03-01T15:00Z"],
         ),
     ],
 )
 def test_incidents_of_time_that_was_not_audited(
-    hours: str, options: str, text: str, tmp_path: Path, typed: Typed
+    interval: str, text: str, missing: list[str], tmp_path: Path, typed: Typed
 ) -> None:
     publish_hours(tmp_path, [0, 2])
-    code = 2 if hours else 0
-    age, said = typed(f"incidents {options}", warehouse=tmp_path, code=code).lines
+    code = 2 if missing else 0
+    of = " of G of the cluster c" if "group" in text else ""
+    age, answer, *lacks = typed(f"incidents --interval {interval}", warehouse=tmp_path, code=code).lines
     assert age.startswith("The data end at 2026-03-01T13:00Z, ")
-    assert said == (f"unknown: nothing was audited in {text}" if hours else text)
-    missing = text.replace(":00Z", ":00:00Z").split(", ") if hours else []
-    unknown = {"not_audited": missing, "not_recorded": [], "data_until": {"c": "2026-03-01T13:00:00Z"}}
-    document = typed(f"incidents {options} --json", warehouse=tmp_path, code=code).document
-    asked = [
-        f"{time}:00Z" if "T" in time else f"{time}T00:00:00Z" for time in options.removeprefix("--interval ").split("/")
-    ]
-    assert document == {"interval": "/".join(asked) if options else None, "incidents": [], **unknown}
+    assert (answer, lacks) == (text, [f"Nothing was recorded{of} in {time}." for time in missing])
+    document = typed(f"incidents --interval {interval} --json", warehouse=tmp_path, code=code).document
+    covered = document.pop("coverage")
+    assert (covered["is_whole"], covered["lacks"]) == (not missing, lacks)
+    unknown = {"not_audited": [], "not_recorded": [_in_seconds(time) for time in missing]}
+    unknown |= {"data_until": {"c": "2026-03-01T13:00:00Z"}}
+    assert document == {"interval": _in_seconds(interval), "incidents": [], **unknown}
+
+
+def _in_seconds(interval: str) -> str:
+    return interval.replace("Z", ":00Z")
+
+
+def test_incidents_of_the_whole_history_stand_on_the_newest_step(tmp_path: Path, typed: Typed) -> None:
+    """Which is months old: that is no answer about now."""
+    publish_hours(tmp_path, [0, 2])
+    age, answer, old = typed("incidents", warehouse=tmp_path, code=2).lines
+    assert age.startswith("The data end at 2026-03-01T13:00Z, ")
+    hour = "2026-03-01T12:00Z/2026-03-01T13:00Z"
+    assert answer == f"No incidents are known in 1 group of c, {hour}, 100 % observed."
+    assert re.fullmatch(
+        r"The data of c end \d+ d \d\d h ago: older than two steps, check the recorder and the schedule\.", old
+    )
+    assert typed("incidents --json", warehouse=tmp_path, code=2).document["interval"] is None
 
 
 def test_the_incidents_of_the_audited_part_are_reported(tmp_path: Path, typed: Typed) -> None:
+    """Of G the first hour was audited, of H alone both."""
     publish_hours(tmp_path, [0], offline=[0])
-    publish_hours(tmp_path, [0, 1], group="H")
+    publish_hours(tmp_path, [0, 1], group="H", alone=True)
     line = "incidents --interval 2026-03-01T10:00/2026-03-01T12:00"
-    # G was audited in the first hour only; of the fleet something was audited in both.
-    assert typed(f"{line} --group G", warehouse=tmp_path, code=2).lines[-1] == (
-        "1 incident: 1 ERROR; 1 is open; unknown: nothing was audited in 2026-03-01T11:00Z/2026-03-01T12:00Z"
+    for names in ("", "--group G"):
+        assert typed(f"{line} {names}", warehouse=tmp_path, code=1).lines[-2:] == [
+            "1 incident: 1 ERROR; 1 is open",
+            "Nothing was recorded of G of the cluster c in 2026-03-01T11:00Z/2026-03-01T12:00Z.",
+        ]
+    assert typed(f"{line} --group H", warehouse=tmp_path).lines[-1] == (
+        "No incidents in 1 group of c, 2026-03-01T10:00Z/2026-03-01T12:00Z, 100 % observed."
     )
-    assert typed(line, warehouse=tmp_path).lines[-1] == "1 incident: 1 ERROR; 1 is open"
 
 
 @pytest.mark.parametrize(
     ("minutes", "code", "text"),
     [
-        ((0, 10), 2, "unknown: nothing was recorded in 2026-03-01T10:00Z/2026-03-01T10:10Z"),
-        ((5, 11), 0, "No incidents."),
-        ((10, 20), 0, "No incidents."),
+        ((0, 10), 2, "No incidents are known in 1 group of c, 2026-03-01T10:00Z/2026-03-01T10:10Z, 0 % observed."),
+        ((5, 11), 0, "No incidents in 1 group of c, 2026-03-01T10:05Z/2026-03-01T10:11Z, 100 % observed."),
+        ((10, 20), 0, "No incidents in 1 group of c, 2026-03-01T10:10Z/2026-03-01T10:20Z, 100 % observed."),
     ],
 )
 def test_time_before_a_recording_begins(
@@ -76,13 +109,16 @@ def test_time_before_a_recording_begins(
     rows = [row | key("G") for row in (unobserved(0, 600), interval(600, 3600, C1))]
     write_warehouse(tmp_path, {FINDINGS: [], GROUP_STATUS: [key("G") | STATUS], REBALANCE_INTERVALS: rows}, 3600)
     start, end = (at(60 * minute).isoformat() for minute in minutes)
-    assert typed(f"incidents --interval {start}/{end}", warehouse=tmp_path, code=code).lines[1:] == [text]
+    assert typed(f"incidents --interval {start}/{end}", warehouse=tmp_path, code=code).lines[1:] == [
+        text,
+        *(["Nothing was recorded of G of the cluster c in 2026-03-01T10:00Z/2026-03-01T10:10Z."] if code else []),
+    ]
 
 
 @pytest.mark.parametrize("command", ["incidents", "status"])
 def test_a_warehouse_without_any_group(command: str, tmp_path: Path, typed: Typed) -> None:
     publish_hours(tmp_path, [])
-    assert "nothing was audited" in typed(command, warehouse=tmp_path, code=2).out
+    assert typed(command, warehouse=tmp_path, code=2).lines[-1] == "Nothing was recorded."
 
 
 def unread(row: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
 
-from spark_jobs.cli.documents import answered
+from spark_jobs.cli.documents import answered, coverage_document
 from spark_jobs.cli.questions import middle, opened, show_coverage, time_of
 from spark_jobs.cli.terminal import Column, local, show_next, show_table, zone_name
 from spark_jobs.domain.model.intervals import Interval, format_utc
@@ -27,15 +27,16 @@ def clients_command(arguments: Namespace) -> int:
     with opened(arguments) as warehouse:
         warehouse.progress("reading the members of the groups")
         tables = warehouse.published
-        asked = warehouse.time(**time_of(arguments, warehouse), cluster=arguments.cluster)
-        interval = asked or tables.last(_SEARCHED, arguments.cluster)
+        time = warehouse.time(**time_of(arguments, warehouse), cluster=arguments.cluster)
+        interval = time or tables.last(_SEARCHED, arguments.cluster)
         clients = clients_named(tables, arguments.TEXT, Scope(interval, arguments.cluster, arguments.group))
         coverage = warehouse.coverage(
             arguments.group, cluster=arguments.cluster, since=interval.start, until=interval.end
         )
     rows = [client._asdict() for client in clients]
     table = partial(pa.Table.from_pylist, rows, CLIENT_SCHEMA)
-    if not answered(arguments, {"interval": interval, "clients": rows}, table):
+    document = {"interval": interval, "clients": rows, "coverage": coverage_document(coverage)}
+    if not answered(arguments, document, table):
         show_clients(Console(), clients, interval)
         if not clients:
             show_coverage(coverage)

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from spark_jobs.cli.documents import answered
+from spark_jobs.cli.documents import answered, coverage_document
 from spark_jobs.cli.exit_codes import exit_code
 from spark_jobs.cli.questions import opened, show_coverage
 from spark_jobs.cli.terminal import SEVERITY_STYLES, printable, show_next, zone_name
@@ -27,7 +27,7 @@ def explain_command(arguments: Namespace) -> int:
         story = warehouse.explain(group, arguments.at, **named).facts
         coverage = warehouse.coverage(group, cluster=story.cluster, since=story.step.start, until=story.step.end)
     unknown = unknowns(story)
-    if not answered(arguments, vars(story) | {"unknown": unknown}):
+    if not answered(arguments, vars(story) | {"unknown": unknown, "coverage": coverage_document(coverage)}):
         text_lines = [*lines(story, zone_name())]
         for row in story.findings:
             text_lines += recorder_lines_of(

@@ -73,8 +73,8 @@ def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
     yield from _gaps_of_source(MEMBERSHIPS, _outside(step.deleted, gaps([*known, *_called_before(step, known)], until)))
     for topic in dict.fromkeys(interval.topic for interval in step.intervals if interval.is_ordinary):
         routes = ((span.start, span.end) for span in step.routes.get(topic, ()))
-        absent = (*step.deleted_topics.get(topic, ()), *step.gone_topics.get(topic, ()))
-        deleted = [(since, end + step.settings.max_gap) for since, end in absent]
+        absent = (*step.deleted, *step.deleted_topics.get(topic, ()), *step.gone_topics.get(topic, ()))
+        deleted = joined((since, end + step.settings.max_gap) for since, end in absent)
         yield from _gaps_of_source(f"{ROUTES}: {topic}", _outside(deleted, gaps(routes, until)))
         samples = step.history.offsets.get(topic)
         if samples is not None:
@@ -87,16 +87,18 @@ def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
 
 def group_coverage(step: AuditedStep) -> CoverageRow:
     """The coverage of the step. Missing is what `snapshot_gaps` lacks inside it, but for what a single broker lacks
-    while others answer: members and owners are known without it.
+    while others answer: members and owners are known without it. Routes are those of the step's topics.
     """
     window, history, own = step.window, step.history, (step.window.start, step.window.end)
     sampled = [samples.times for samples in history.offsets.values()]
-    taken = [series.times for of in (history.memberships, history.routes) for series in of.values()]
+    topics = {interval.topic for interval in step.intervals}
+    routes_of = [series for topic, series in history.routes.items() if topic in topics]
+    taken = [series.times for series in (*history.memberships.values(), *routes_of)]
     seen = [int(times[place]) for times in (*taken, *sampled) for place in _first_and_last(times, window)]
     members = [(span.start, span.end) for spans in step.memberships.values() for span in spans]
-    routes = [(span.start, span.end) for spans in step.routes.values() for span in spans]
-    offsets = _held(sampled, window, step.settings.max_gap)
-    clients = _held([client.answers.times for client in history.clients.values()], window, step.settings.max_gap)
+    routes = [(span.start, span.end) for topic in topics for span in step.routes.get(topic, ())]
+    offsets = _sampled(sampled, window, step.settings.max_gap)
+    clients = _sampled([client.answers.times for client in history.clients.values()], window, step.settings.max_gap)
     begins = [start for start, _ in (*members, *offsets, *_captured_before(step), *_called_before(step, members))]
     expected = min(max(min(begins, default=window.end), window.start), window.end), window.end
     gaps = {
@@ -164,14 +166,14 @@ def _first_and_last(times: Matrix, window: StepWindow) -> Iterator[int]:
     yield from (first, stop - 1) if first < stop else ()
 
 
-def _held(sampled: Iterable[Matrix], window: StepWindow, max_gap: int) -> list[Time]:
-    """The times of the step's window in which samples hold."""
-    held: list[Time] = []
+def _sampled(sampled: Iterable[Matrix], window: StepWindow, max_gap: int) -> list[Time]:
+    """The times of the step's window in which samples apply."""
+    known: list[Time] = []
     for times in sampled:
         inside = times[slice(*np.searchsorted(times, (window.read_from, window.end)))]
         if len(inside):
-            held += without((int(inside[0]), window.end), gaps_behind(inside, window.end, max_gap))
-    return held
+            known += without((int(inside[0]), window.end), gaps_behind(inside, window.end, max_gap))
+    return known
 
 
 def _why(step: AuditedStep, start: int, end: int, source: str) -> Lack:

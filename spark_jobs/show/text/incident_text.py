@@ -51,6 +51,8 @@ def incidents_text(incidents: Sequence[Incident], coverage: Coverage) -> str:
     """Counts by severity, such as `3 incidents: 1 ERROR, 2 WARN; 1 is open`. If there is none, what that stands on: `No
     incidents in 17 groups of demo, …, 98 % observed.`, or that none is known, if that is not the whole.
     """
+    if not incidents and not coverage.groups:
+        return "No incidents are known."
     if not incidents:
         return f"No incidents {'in' if coverage.is_whole else 'are known in'} {coverage.text()}."
     still_open = sum(1 for incident in incidents if incident.resolved_at is None)

@@ -125,8 +125,8 @@ def test_a_group_without_snapshots_for_two_days_is_unobserved_until_it_is_back(u
     assert found(uncaptured, hour(30), "UNOBSERVED") == [(at(30 * HOURS), at(31 * HOURS), "INFO", "g")]
     back = [(at(50 * HOURS), at(50 * HOURS + 1200), "WARN", "g")]
     assert found(uncaptured, hour(50), "UNOBSERVED") == back
-    # Of what else is published of it then nothing is known.
-    assert list(steps(uncaptured, hour(30))[at(30 * HOURS)]) == ["findings"]
+    # Nothing else is known of it then.
+    assert list(steps(uncaptured, hour(30))[at(30 * HOURS)]) == ["findings", "coverage"]
 
 
 def test_beyond_the_bound_nothing_is_reported_of_a_group(uncaptured: Rows) -> None:

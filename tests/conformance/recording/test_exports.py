@@ -30,7 +30,7 @@ OPEN = {
     ("DOUBLE_OWNED_QUEUE", "ERROR"): (1, 1),
     ("SUBSCRIPTION_MISMATCH", "ERROR"): (2, 2),
     ("MIXED_STRATEGIES", "ERROR"): (1, 1),
-    ("UNOBSERVED", "INFO"): (1, len(EVERYBODY.split())),
+    ("UNOBSERVED", "ERROR"): (1, len(EVERYBODY.split())),
 }
 
 

@@ -56,7 +56,7 @@ class AuditedRecording(NamedTuple):
 def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AuditedRecording:
     file, hour = request.param
     published, folder = audited(3600, (hour,), OUTPUTS, file), tmp_path_factory.mktemp("totals")
-    write_warehouse(folder, published, 3600, hour)
+    write_warehouse(folder, published, 3600)
     tables = DeltaTables(Location.parse(str(folder)))
     return AuditedRecording(file, published, tables, report(tables, Scope(hour), lambda _: None))
 
@@ -163,7 +163,8 @@ def test_the_lines_of_the_recording_show_the_same(recording: AuditedRecording) -
 
 def test_status_report_metrics_and_sql_show_the_same(recording: AuditedRecording) -> None:
     audited = recording.backlogs
-    assert backlogs_of(statuses(recording.tables).groups) == audited
+    # The recordings are shorter than the hour.
+    assert backlogs_of(statuses(recording.tables, complete_share=0).groups) == audited
     assert gauge(recording, "backlog_messages") == {
         group: backlog.end for group, backlog in audited.items() if backlog.end is not None
     }

@@ -1,9 +1,10 @@
 """Cases of `expectations/group_status.py`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from expectations.group_status import SUITE
-from schemas import FINDINGS, GROUP_STATUS
+from schemas import COVERAGE, FINDINGS, GROUP_STATUS
 from tests.support.times import at
 from tests.unit.expectations.cases import OWN, Cases, Row, Rows
 
@@ -34,14 +35,26 @@ def row(**changes: Any) -> Row:
 
 
 def good(**changes: Any) -> Rows:
-    return {GROUP_STATUS: [row(**changes)], FINDINGS: FOUND}
+    return published(row(**changes))
+
+
+def published(*rows: Row, found: Sequence[Row] = FOUND) -> Rows:
+    """The rows with findings, and with the coverage of each."""
+    covered = [{name: each[name] for name in KEY} for each in rows]
+    return {GROUP_STATUS: rows, FINDINGS: found, COVERAGE: covered}
 
 
 CASES = Cases(
     SUITE,
     breaks={
-        "findings_are_counted": [good(finding_count=1), {GROUP_STATUS: [row(finding_count=1, worst_severity=None)]}],
+        "findings_are_counted": [good(finding_count=1), published(row(finding_count=1, worst_severity=None), found=[])],
         "worst_severity_is_the_worst": [good(worst_severity=worst) for worst in ("INFO", "ERROR", "ODD", None)],
+        "coverage_is_published": [
+            {**good(), COVERAGE: []},
+            # It is of another group, or of the cluster.
+            *({**good(), COVERAGE: [KEY | {"consumer_group": name}]} for name in ("h", None)),
+            {**published(row(), row(consumer_group="h", finding_count=0, worst_severity=None)), COVERAGE: [KEY]},
+        ],
         "bottleneck_is_known": [good(bottleneck="ODD")],
         "every_queue_is_counted": [good(queue_count=4), good(queues_with_one_owner=3, unassigned_queues=-1)],
         "members_are_counted": [good(distinct_members=3), good(idle_members=3)],
@@ -71,13 +84,15 @@ CASES = Cases(
             good(catches_up=False, catch_up_seconds=0.0),
             good(catch_up_seconds=0.0),
         ],
-        "keys_are_unique": [{GROUP_STATUS: [row(), row()], FINDINGS: FOUND}],
+        "keys_are_unique": [{**good(), GROUP_STATUS: [row(), row()]}],
     },
     keeps=[
         good(),
         # A muted finding counts, and is not the worst.
-        {GROUP_STATUS: [row(finding_count=3)], FINDINGS: [*FOUND, MUTED]},
-        {GROUP_STATUS: [row(finding_count=0, worst_severity=None)]},
+        published(row(finding_count=3), found=[*FOUND, MUTED]),
+        published(row(finding_count=0, worst_severity=None), found=[]),
+        # The cluster has a row of coverage too.
+        {**good(), COVERAGE: [KEY, KEY | {"consumer_group": None}]},
         good(queue_count=None, queues_with_one_owner=None, double_owned_queues=None, unassigned_queues=None),
         good(member_count=None, distinct_members=None, idle_members=None),
         good(backlog_start=0, backlog_end=0, attribution=[], oldest_message_ms=0, **dict.fromkeys(RATES, 0.0)),
@@ -93,8 +108,8 @@ CASES = Cases(
         good(busiest_bottleneck="HOT_QUEUE"),
         good(catches_up=True, catch_up_seconds=0.0, retention_left_seconds=0.0),
         good(catches_up=False, retention_left_seconds=60.0),
-        {GROUP_STATUS: [row(), row(consumer_group="g2", finding_count=0, worst_severity=None)], FINDINGS: FOUND},
+        published(row(), row(consumer_group="g2", finding_count=0, worst_severity=None)),
     ],
-    # A run of one topic publishes a group without the findings of its other topics.
+    # A run of one topic publishes a group without the findings of its other topics, and without coverage.
     keeps_in_part=[good(finding_count=3), good(worst_severity="ERROR"), {GROUP_STATUS: [row()]}],
 )

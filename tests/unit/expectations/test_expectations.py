@@ -8,6 +8,7 @@ from expectations import SUITES, Suite
 from tests.unit.expectations import (
     allocations,
     client_snapshots,
+    coverage,
     findings,
     group_status,
     membership_snapshots,
@@ -32,6 +33,7 @@ ALL = (
     group_status.CASES,
     strategy_comparison.CASES,
     findings.CASES,
+    coverage.CASES,
 )
 
 

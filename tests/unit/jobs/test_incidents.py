@@ -94,4 +94,4 @@ def test_the_report_and_the_list_name_the_team(tmp_path: Path, typed: Typed) -> 
     assert ", NO_MEMBERS, team core</small></summary>" in page.read_text()
     assert "<small>GROUP_OFFLINE, NO_MEMBERS, team core</small>" in page.read_text()
     assert "<dt>team</dt><dd>core</dd>" in page.read_text()
-    assert " group=G team=core " in typed(f"incidents {options}", warehouse=tmp_path).out
+    assert " group=G team=core " in typed(f"incidents {options}", warehouse=tmp_path, code=1).out

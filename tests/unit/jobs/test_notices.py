@@ -158,7 +158,7 @@ def test_what_is_over_because_its_group_or_topic_was_deleted_says_so(
         f"{words}, id {resolved['incident_id']})"
     )
     assert (resolved["resolved_at"], resolved["resolution"]) == (at(6000), resolution)
-    (incident,) = typed("incidents --json", warehouse=tmp_path).document["incidents"]
+    (incident,) = typed("incidents --json", warehouse=tmp_path, code=1).document["incidents"]
     assert (incident["resolved_at"], incident["resolution"]) == ("2026-03-01T11:40:00Z", resolution)
 
 

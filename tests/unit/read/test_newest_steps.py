@@ -1,13 +1,12 @@
 """Which step of a group is its newest, in tables written by hand."""
 
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from schemas import GROUP_STATUS
+from spark_jobs.domain.coverage import Coverage
 from spark_jobs.errors import NothingPublishedError, WarehouseError
-from spark_jobs.show.data_age import DataAge
 from spark_jobs.show.status import Statuses, statuses
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
@@ -55,6 +54,6 @@ def test_a_warehouse_in_which_nothing_was_published(tmp_path: Path) -> None:
 
 def test_a_run_that_found_no_group(tmp_path: Path) -> None:
     publish_hours(tmp_path, [])
-    assert statuses(stored(tmp_path)) == Statuses(None, [], DataAge({}, timedelta(hours=1)))
+    assert statuses(stored(tmp_path)) == Statuses(None, [], Coverage(None, [], [], []))
     with pytest.raises(NothingPublishedError, match="there is no cluster eu; audited clusters: none"):
         statuses(stored(tmp_path), Scope(None, "eu"))

@@ -48,7 +48,7 @@ def test_it_begins_with_how_many_are_open_the_worst_and_what_to_do(open_page: Op
 @pytest.mark.parametrize(
     ("incidents", "text"),
     [
-        ((), "No incidents."),
+        ((), "No incidents are known."),
         (
             (replace(TWINS, resolved_at=None, peak_backlog_messages=None),),
             "1 incident: 1 ERROR; 1 is open ERROR Consumers of twins share the client id twin "

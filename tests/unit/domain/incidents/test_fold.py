@@ -90,8 +90,12 @@ def written(text: str) -> list[PublishedFinding]:
     return found
 
 
-def folded(*found: Sequence[PublishedFinding], hours: Iterable[int] = range(48), deleted: str = "") -> list[Incident]:
-    """These hours were audited for the groups that have findings; `deleted`: `group@10:00 group/topic@10:00`."""
+def folded(
+    *found: Sequence[PublishedFinding], hours: Iterable[int] = range(48), deleted: str = "", silent: str = ""
+) -> list[Incident]:
+    """These hours were audited for the groups that have findings; `deleted`: `group@10:00 group/topic@10:00`; `silent`:
+    `04:30-05:00`, when nothing of the cluster was recorded.
+    """
     flat = [one for some in found for one in some]
     groups = {one.consumer_group for one in flat}
     steps = [("c", group, moment(f"{hour}:00")) for group in groups for hour in hours]
@@ -100,7 +104,8 @@ def folded(*found: Sequence[PublishedFinding], hours: Iterable[int] = range(48),
         for what, _, at in (word.partition("@") for word in deleted.split())
         for group, _, topic in [what.partition("/")]
     ]
-    return incidents(flat, AuditedTime(steps, HOUR * SECOND, deletions), RULES)
+    times = [(moment(start), moment(end)) for start, _, end in (word.partition("-") for word in silent.split())]
+    return incidents(flat, AuditedTime(steps, HOUR * SECOND, deletions, {"c": times}), RULES)
 
 
 def summary(one: Incident) -> str:
@@ -259,24 +264,33 @@ def test_each_cause_of_a_condition_has_its_time() -> None:
     assert (spans, one.cause) == (["NO_PULL 03:00-03:10", "NO_ANSWER 03:12-04:30"], "NO_ANSWER")
 
 
-def unseen(span: str, group: str, source: str = "membership_snapshots") -> list[PublishedFinding]:
-    """Nothing is recorded of the group, by source."""
-    return published(span, "UNOBSERVED", "NO_SNAPSHOTS", group, severity="INFO", conflicting_values=[(source, None)])
+def unseen(span: str, group: str) -> list[PublishedFinding]:
+    """Nothing is recorded of the group."""
+    members = [("membership_snapshots", None)]
+    return published(span, "UNOBSERVED", "NO_SNAPSHOTS", group, severity="INFO", conflicting_values=members)
 
 
-def test_a_cluster_of_which_nothing_is_recorded_for_a_step_is_an_error() -> None:
+def test_a_cluster_of_which_nothing_is_recorded_is_an_error() -> None:
     both = unseen("04:30-06:00", "a"), unseen("04:30-06:00", "b")
-    (one,) = folded(*both, hours=range(6))
+    (one,) = folded(*both, hours=range(6), silent="04:30-06:00")
     assert summary(one) == "UNOBSERVED 04:30-open a,b NO_SNAPSHOTS+NOTHING_RECORDED ERROR 2 0"
     assert one.headline == "Nothing is recorded of the cluster c"
     assert one.advice.startswith("Check the recorder first")
-    part, whole = unseen("04:30-05:00", "a"), unseen("04:00-06:00", "a")
-    no_whole_step = folded(unseen("04:20-05:30", "a"), unseen("04:10-05:30", "b"), hours=range(6))
-    half_a_step = folded(part, unseen("04:30-05:00", "b"), hours=range(5))
-    only_offsets_of_b = folded(whole, unseen("04:00-06:00", "b", "offset_snapshots"), hours=range(6))
-    assert {each.severity for each in (*no_whole_step, *half_a_step, *only_offsets_of_b)} == {"INFO"}
-    one_group = folded(whole, published("03:00-03:30", OFFLINE, NOBODY, "b"), hours=range(6))
-    assert {each.severity for each in one_group} == {"INFO", "ERROR"}
+    # Other clusters, and times in which it was recorded.
+    (other,) = folded(*both, hours=range(6), silent="03:00-04:30 06:00-07:00")
+    assert summary(other) == "UNOBSERVED 04:30-open a,b NO_SNAPSHOTS INFO 2 0"
+    (touched,) = folded(*both, hours=range(6), silent="05:59-07:00")
+    assert touched.severity == "ERROR"
+
+
+def test_silence_is_no_error_of_what_went_wrong_before_it() -> None:
+    """It changes incidents of missing snapshots only."""
+    offline, unknown = published("03:00-05:00", OFFLINE, NOBODY, "b"), unseen("05:00-06:00", "b")
+    found = folded(offline, unknown, hours=range(6), silent="04:00-06:00")
+    assert [(one.rule, one.cause, one.severity) for one in found] == [
+        ("UNOBSERVED", "NOTHING_RECORDED", "ERROR"),
+        ("GROUP_OFFLINE", "NO_MEMBERS", "ERROR"),
+    ]
 
 
 def test_a_transient_finding_that_proves_persistent_gives_the_incident_no_cause() -> None:

@@ -1,88 +1,31 @@
-"""The age of the data, and questions about times and names that do not exist: no answer reads like an all-clear."""
+"""Questions about times and names that do not exist: no answer reads like an all-clear."""
 
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from schemas import (
     AUDIT_RUNS,
-    GROUP_STATUS,
     MEMBERSHIP_SNAPSHOTS,
-    OUTPUTS,
-    REBALANCE_INTERVALS,
     ROUTE_SNAPSHOTS,
     SIGHTINGS,
     SOURCES,
-    Table,
 )
-from spark_jobs.api.warehouse import AuditedWarehouse, open_warehouse
+from spark_jobs.api.warehouse import open_warehouse
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import IntervalError, NothingPublishedError, RebalanceAuditError, UnknownNameError
-from spark_jobs.show.data_age import DataAge, data_age
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.recorded import check_recorded
-from tests.support.commands import ANSWERED, Typed
-from tests.support.published import STATUS, key, publish_hours
-from tests.support.recordings import write_warehouse
-from tests.support.rows import interval, member, unobserved
+from tests.support.commands import Typed
+from tests.support.published import publish_hours
 from tests.support.snapshots import sighting
 from tests.support.stored import write
 from tests.support.times import at
 
 HOUR = timedelta(hours=1)
-OLD = ": older than two steps, check the recorder and the schedule"
-
-
-@pytest.mark.parametrize(
-    ("until", "text"),
-    [
-        ({}, "No snapshot was audited."),
-        ({"c": at(0)}, "The data end at 2026-03-01T10:00Z, 2 h 00 min ago"),
-        ({"c": at(-1)}, f"The data end at 2026-03-01T09:59:59Z, 2 h 00 min ago{OLD}"),
-        (
-            {"c": at(3600), "d": at(-3600), "e": at(3540)},
-            f"The data end at 2026-03-01T11:00Z, 1 h 00 min ago; of d at 2026-03-01T09:00Z, 3 h 00 min ago{OLD}",
-        ),
-    ],
-)
-def test_how_old_the_data_are(until: dict[str, datetime], text: str) -> None:
-    assert DataAge(until, HOUR).text(at(7200)) == text
-
-
-def silent_since(warehouse: Path, minute: int) -> AuditedWarehouse:
-    """Six hours from ten o'clock were audited; since that minute there are no snapshots."""
-    steps = [key("G", hour) for hour in range(6)]
-    times = [(interval(0, 60 * minute, member("c1")), 0), (unobserved(60 * minute, 3600), 0)]
-    times += [(unobserved(3600 * hour, 3600 * (hour + 1)), hour) for hour in range(1, 6)]
-    rows = [row | steps[hour] for row, hour in times]
-    written: dict[Table, Any] = {table: [] for table in OUTPUTS}
-    written |= {GROUP_STATUS: [row | STATUS for row in steps], REBALANCE_INTERVALS: rows}
-    write_warehouse(warehouse, written, 3600)
-    return open_warehouse(warehouse)
-
-
-def test_steps_without_snapshots_are_no_data(tmp_path: Path) -> None:
-    warehouse = silent_since(tmp_path, 20)
-    assert data_age(warehouse.published) == DataAge({"c": at(1200)}, HOUR)
-    assert data_age(warehouse.published, "d").until == {}
-
-
-@pytest.mark.parametrize("command", ["status", "incidents"])
-def test_the_first_line_says_where_the_data_end(command: str, tmp_path: Path, typed: Typed) -> None:
-    silent_since(tmp_path, 20)
-    first = typed(command, warehouse=tmp_path, code=ANSWERED).lines[0]
-    assert first.startswith("The data end at 2026-03-01T10:20Z, ")
-    assert first.endswith(f" ago{OLD}.")
-
-
-def test_the_report_says_where_the_data_end(tmp_path: Path) -> None:
-    warehouse = replace(silent_since(tmp_path, 20), clock=lambda: at(6 * 3600))
-    text = f"Written at 2026-03-01T16:00Z. The data end at 2026-03-01T10:20Z, 5 h 40 min ago{OLD}."
-    assert text in warehouse.report(since=at(0), until=at(3600)).html
 
 
 @pytest.mark.parametrize("minutes", [125, 190, 13 * 60])
@@ -93,7 +36,10 @@ def test_the_last_hour_is_the_newest_audited_one(minutes: int, tmp_path: Path) -
     newest = Interval(at(3600), at(7200))
     assert warehouse.time(since=HOUR) == warehouse.time(since=HOUR, cluster="c") == newest
     assert warehouse.time(since=HOUR, until=at(3600)) == Interval(at(0), at(3600))
-    assert (warehouse.incidents(since=HOUR).interval, warehouse.incidents(since=HOUR).not_audited) == (newest, [])
+    incidents = warehouse.incidents(since=HOUR)
+    assert (incidents.interval, incidents.coverage.interval) == (newest, newest)
+    # The data end at twelve o'clock; they are too old two hours later.
+    assert incidents.coverage.is_whole == (minutes <= 240)
     with pytest.raises(NothingPublishedError, match="there is no cluster d; audited clusters: c"):
         warehouse.incidents(since=HOUR, cluster="d")
 
@@ -103,7 +49,7 @@ def test_the_answer_names_the_last_hour(tmp_path: Path, typed: Typed) -> None:
     # Exit code 2: the newest audited time is months ago.
     printed = typed("incidents --last 1h", warehouse=tmp_path, code=2)
     assert "Incidents of 2026-03-01T11:00Z/2026-03-01T12:00Z (UTC), the newest audited time." in printed.lines
-    printed = typed("clients 10.0 --last 90m", warehouse=tmp_path, code=ANSWERED)
+    printed = typed("clients 10.0 --last 90m", warehouse=tmp_path, code=2)
     assert "the newest audited 1 h 30 min: 2026-03-01T10:30Z/2026-03-01T12:00Z" in printed.err
 
 
