@@ -276,10 +276,11 @@ class AuditedWarehouse:
         return trends_of(self.stored, Scope(None, cluster, group), days, self.progress)
 
     def metrics(self, group: str | None = None, *, cluster: str | None = None) -> CollectorRegistry:
-        """Return what Prometheus is given: gauges of the newest steps, and of open incidents."""
+        """Return what Prometheus is given: gauges of the newest steps of groups and clusters, and of open incidents."""
         from spark_jobs.show.metrics import metrics
 
-        return metrics(self.stored, Scope(None, cluster, group), self.configuration.routes, self.progress)
+        routes = self.configuration.routes
+        return metrics(self.stored, Scope(None, cluster, group), routes, self.progress, self.clock())
 
     def report(
         self,

@@ -95,8 +95,8 @@ class Coverage:
     """The answer: a value per group, what was not audited, and when nothing of a cluster was recorded. `interval`: from
     the first to the last of its steps; None: there is none. `future`: the part of the question that is not over.
 
-    Of a question without a time: by cluster `data_until`, the last snapshot, and `too_old`, how long ago it is where
-    that is more than two steps.
+    Of a question without a time: by cluster `data_until`, the last snapshot, `too_old`, how long ago it is where that
+    is more than two steps, and `audited_until`, the end of the newest step in which all its groups were audited.
     """
 
     interval: Interval | None
@@ -106,11 +106,19 @@ class Coverage:
     future: Interval | None = None
     data_until: Mapping[str, datetime] = field(default_factory=dict)
     too_old: Mapping[str, timedelta] = field(default_factory=dict)
+    audited_until: Mapping[str, datetime] = field(default_factory=dict)
 
     @property
     def share(self) -> float:
         """The mean share of the groups; 0 without any."""
-        return sum(group.share for group in self.groups) / len(self.groups) if self.groups else 0.0
+        return _mean([group.share for group in self.groups])
+
+    def cluster_shares(self) -> dict[str, float]:
+        """By cluster the mean share of its groups; 0 of a cluster whose data are too old."""
+        shares: dict[str, list[float]] = {cluster: [] for cluster in (*self.data_until, *self.too_old)}
+        for group in self.groups:
+            shares.setdefault(group.cluster, []).append(group.share)
+        return {cluster: 0.0 if cluster in self.too_old else _mean(of) for cluster, of in sorted(shares.items())}
 
     @cached_property
     def not_whole(self) -> Sequence[GroupCoverage]:
@@ -169,6 +177,10 @@ class Coverage:
             if group.seen in (Seen.IN_PART, Seen.NOT_SEEN) and group.cluster not in silent:
                 by_reason[_reason(group.missing)].append(group)
         return [_in_part_text(groups, reason) for reason, groups in by_reason.items()]
+
+
+def _mean(shares: Sequence[float]) -> float:
+    return sum(shares) / len(shares) if shares else 0.0
 
 
 #: Of a question that was not asked.

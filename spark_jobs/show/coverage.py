@@ -69,6 +69,11 @@ def _of_newest_steps(tables: PublishedTables, scope: Scope, now: datetime, compl
         [*chain.from_iterable(each.silent for each in covered)],
         data_until=until,
         too_old=_too_old(tables, last_step | until, now),
+        audited_until={
+            cluster: from_micros(max(each.step_start for each in of_clusters if each.cluster == cluster))
+            + tables.grid.length
+            for cluster in {row.cluster for row in of_clusters}
+        },
     )
 
 
