@@ -82,12 +82,14 @@ class Asked:
 @dataclass(frozen=True)
 class Known:
     """Rows of the steps of a question; `expected`: by cluster the groups that should be there, from steps before and
-    from what was recorded; `recorded`: by cluster the starts of steps in which snapshots were taken.
+    from what was recorded; `recorded`: by cluster the starts of steps in which snapshots were taken; `forgotten`: by
+    cluster since when nothing of it is expected.
     """
 
     rows: Sequence[CoverageRow]
     expected: Mapping[str, Set[str]] = field(default_factory=dict)
     recorded: Mapping[str, Set[int]] = field(default_factory=dict)
+    forgotten: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -249,17 +251,19 @@ def coverage(asked: Asked, known: Known, complete_share: float = COMPLETE_SHARE)
 
 
 def _steps(asked: Asked, known: Known) -> dict[str, list[_Step]]:
-    """By cluster, in the order of their names, all steps asked."""
+    """By cluster, in the order of their names, all steps asked in which something of it is known or expected."""
     rows: dict[tuple[str, int], dict[str | None, CoverageRow]] = defaultdict(dict)
     for row in known.rows:
         rows[row.cluster, row.step_start][row.consumer_group] = row
     steps: dict[str, list[_Step]] = {}
     for cluster in sorted({cluster for cluster, _ in rows} | known.expected.keys()):
-        recorded, steps[cluster] = known.recorded.get(cluster, ()), []
+        recorded, forgotten = known.recorded.get(cluster, ()), known.forgotten.get(cluster)
         for at in asked.steps:
             of_step = rows.get((cluster, at), {})
+            if forgotten is not None and at + asked.length > forgotten and not of_step and at not in recorded:
+                continue
             groups = {name: row for name, row in of_step.items() if name is not None}
-            steps[cluster].append(
+            steps.setdefault(cluster, []).append(
                 _Step(
                     asked.part(at), at + asked.length, groups, of_step.get(None), at in recorded and None not in of_step
                 )

@@ -14,6 +14,7 @@ from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.window import HOUR, Time, from_micros, to_micros
 from spark_jobs.show.former_coverage import former_rows
 from spark_jobs.store.read.coverage_rows import coverage_row
+from spark_jobs.store.read.forgotten import expectation, forgotten_clusters
 from spark_jobs.store.read.published import PublishedTables, Scope
 from spark_jobs.store.read.stored import Filter, rows, tuples
 
@@ -42,7 +43,8 @@ def coverage_of(
     future = None
     if len(over) < len(steps):
         future = Interval(max(scope.interval.start, steps[len(over)]), scope.interval.end)
-    asked, until = _asked(tables, scope, over), _data_until(_rows(tables, scope.cluster, [_OF_CLUSTER]))
+    asked = _asked(tables, scope, over)
+    until = _expected(tables, scope, _data_until(_rows(tables, scope.cluster, [_OF_CLUSTER])))
     covered = coverage(asked, _known(tables, asked, scope.cluster), complete_share)
     return replace(covered, future=future, data_until=until, too_old=_too_old(tables, until, now) if newest else {})
 
@@ -57,11 +59,11 @@ def _of_newest_steps(tables: PublishedTables, scope: Scope, now: datetime, compl
     for row in of_clusters:
         step = from_micros(row.step_start)
         last_step[row.cluster] = max(step, last_step.get(row.cluster, step))
-    covered = []
+    covered, last_step = [], _expected(tables, scope, last_step)
     for cluster, step in sorted(last_step.items()):
         asked = _asked(tables, scope, [step])
         covered.append(coverage(asked, _known(tables, asked, cluster), complete_share))
-    steps, until = [*last_step.values()], _data_until(of_clusters)
+    steps, until = [*last_step.values()], _expected(tables, scope, _data_until(of_clusters))
     return Coverage(
         Interval(min(steps), max(steps) + tables.grid.length) if steps else None,
         [*chain.from_iterable(each.groups for each in covered)],
@@ -72,9 +74,15 @@ def _of_newest_steps(tables: PublishedTables, scope: Scope, now: datetime, compl
         audited_until={
             cluster: from_micros(max(each.step_start for each in of_clusters if each.cluster == cluster))
             + tables.grid.length
-            for cluster in {row.cluster for row in of_clusters}
+            for cluster in {row.cluster for row in of_clusters} & last_step.keys()
         },
     )
+
+
+def _expected(tables: PublishedTables, scope: Scope, last: dict[str, datetime]) -> dict[str, datetime]:
+    """The last time of each cluster of which something is expected."""
+    is_expected = expectation(tables.stored, scope)
+    return {cluster: at for cluster, at in last.items() if is_expected(cluster, at)}
 
 
 def _data_until(of_clusters: Iterable[CoverageRow]) -> dict[str, datetime]:
@@ -120,7 +128,8 @@ def _known(tables: PublishedTables, asked: Asked, cluster: str | None) -> Known:
         recorded[name].update(steps)
         if steps and not deleted:
             expected[name].add(group)
-    return Known(of_steps, expected, recorded)
+    forgotten = {name: to_micros(at) for name, at in forgotten_clusters(tables.stored).items()}
+    return Known(of_steps, expected, recorded, forgotten)
 
 
 def _sighted(

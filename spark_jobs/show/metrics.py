@@ -70,8 +70,8 @@ _KIND = ("rule", "severity")
 
 
 def registry(groups: Sequence[Row], opened: Sequence[Incident], covered: Coverage = NO_COVERAGE) -> CollectorRegistry:
-    """All gauges of newest `group_status` rows, with `step_end` and `observed` share, of open incidents, and of clusters
-    in their newest steps.
+    """All gauges: of newest `group_status` rows, with `step_end` and `observed` share, of open incidents, and of
+    clusters in their newest steps.
     """
     gauges = CollectorRegistry()
     gauges.register(_Families([*_group_gauges(groups), *_incident_gauges(groups, opened), *_cluster_gauges(covered)]))

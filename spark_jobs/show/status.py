@@ -21,6 +21,7 @@ from spark_jobs.show.fleet import FINDING_COLUMNS, attention, findings_summary
 from spark_jobs.show.rows import GROUP, Row, group_of
 from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.arrow_types import arrow_schema
+from spark_jobs.store.read.forgotten import expectation
 from spark_jobs.store.read.published import EVERYTHING, PublishedTables, Scope, check_names, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, rows
 
@@ -154,10 +155,17 @@ def _backlogs(findings: Sequence[Row]) -> dict[str, int]:
 
 
 def published_statuses(tables: PublishedTables, names: Scope) -> Statuses:
-    """The newest row of every group, or of those named; raises `NothingPublishedError` for unknown names."""
+    """The newest row of every group, or of those named; without a name not of clusters that were forgotten since.
+    Raises `NothingPublishedError` for unknown names.
+    """
     check_names(tables, names.ever)
     all_groups = tables.groups()
-    wanted = [group for group in all_groups if names.names.items() <= group._asdict().items()]
+    is_expected = expectation(tables.stored, names)
+    wanted = [
+        group
+        for group in all_groups
+        if names.names.items() <= group._asdict().items() and is_expected(group.cluster, group.last_step)
+    ]
     newest = max((group.last_step for group in all_groups), default=None)
     last_steps = [group._asdict() | {"step_start": group.last_step} for group in wanted]
     return Statuses(newest, in_order(_newest_steps(tables, GROUP_STATUS, GROUP_STATUS.columns, last_steps)))
