@@ -192,7 +192,8 @@ class AuditedWarehouse:
 
     def explain(self, group: str, at: Moment, *, cluster: str | None = None, topic: str | None = None) -> Explanation:
         """Who owned which queue at that moment and why, and what was wrong; of all topics, or of one."""
-        return Explanation(explain_group(self.stored, Scope(None, cluster, group), _utc(at), topic, self.progress))
+        names, share = Scope(None, cluster, group), self.configuration.complete_share
+        return Explanation(explain_group(self.stored, names, _utc(at), topic, self.progress, share))
 
     def what_if(
         self,
