@@ -7,12 +7,16 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from schemas import COVERAGE, SIGHTINGS
 from spark_jobs.domain.coverage import COMPLETE_SHARE, Asked, Coverage, Known, coverage, silent_times
 from spark_jobs.domain.kernel.coverage import CoverageRow
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.window import HOUR, Time, from_micros, to_micros
 from spark_jobs.show.former_coverage import former_rows
+from spark_jobs.show.rows import GROUP
 from spark_jobs.store.read.coverage_rows import coverage_row
 from spark_jobs.store.read.forgotten import expectation, forgotten_clusters
 from spark_jobs.store.read.published import PublishedTables, Scope
@@ -170,6 +174,35 @@ def _rows(tables: PublishedTables, cluster: str | None, conditions: Sequence[Fil
     known = {(row.cluster, row.step_start) for row in published}
     former = former_rows(tables, cluster, [each for each in conditions if each.column == "step_start"])
     return published + [row for row in former if (row.cluster, row.step_start) not in known]
+
+
+def observed_seconds(tables: PublishedTables, scope: Scope) -> pa.Table:
+    """Group, start and observed seconds of each step of the scope's time, as columns: many rows are read at once."""
+    published = _SECONDS.empty_table()
+    if tables.stored.exists(COVERAGE):
+        found = tables.read(COVERAGE, scope, _SECONDS.names)
+        published = found.filter(pc.is_valid(found["consumer_group"])).cast(_SECONDS)
+    time = tables.steps(scope.interval or EVER)
+    of_steps = [Filter("step_start", ">=", time.start), Filter("step_start", "<", time.end)]
+    former = former_rows(tables, scope.cluster, of_steps)
+    known = {(cluster, to_micros(step)) for cluster, _, step, _ in tuples(published)} if former else ()
+    added = [
+        row._asdict() | {"step_start": from_micros(row.step_start)}
+        for row in former
+        if row.consumer_group is not None
+        and scope.consumer_group in (None, row.consumer_group)
+        and (row.cluster, row.step_start) not in known
+    ]
+    return pa.concat_tables([published, pa.Table.from_pylist(added, _SECONDS)])
+
+
+_SECONDS = pa.schema(
+    {
+        **dict.fromkeys(GROUP, pa.string()),
+        "step_start": pa.timestamp("us", "UTC"),
+        "observed_seconds": pa.float64(),
+    }
+)
 
 
 def observed_shares(tables: PublishedTables, interval: Interval, names: Scope) -> dict[tuple[str, str], float]:

@@ -1,6 +1,7 @@
 """Rows of `group_status` as people and programs may read them: what too little was seen of is unknown."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from spark_jobs.domain.coverage import share_text
 from spark_jobs.domain.model.window import to_micros
@@ -20,7 +21,7 @@ _UNKNOWN = frozenset(
 )
 
 
-def with_share(row: Row, share: float | None, complete_share: float) -> Row:
+def with_share(row: Row, share: float | None, complete_share: float) -> dict[str, Any]:
     """The row with its `observed_share` (None: unknown); below the complete share owners, backlog and bottleneck are
     unknown.
     """
@@ -36,7 +37,7 @@ def with_share(row: Row, share: float | None, complete_share: float) -> Row:
 
 def with_shares(
     tables: PublishedTables, statuses: Iterable[Row], cluster: str | None, complete_share: float
-) -> list[Row]:
+) -> list[dict[str, Any]]:
     """`with_share` of each row, by how much of its step was observed. `cluster`: of all rows; None: of any."""
     steps = [*statuses]
     covered = coverage_rows(tables, {to_micros(row["step_start"]) for row in steps}, cluster)

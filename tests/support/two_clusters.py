@@ -1,10 +1,10 @@
 """Two clusters in two hours, audited without Spark: the recorder of `b` dies, the one of `a` goes on."""
 
 from pathlib import Path
+from typing import Any
 
 from schemas import Table
 from spark_jobs.domain.model.intervals import Interval
-from tests.support.gathered import Rows
 from tests.support.look import rows_into
 from tests.support.snapshots import healthy_group
 from tests.support.times import at
@@ -18,9 +18,9 @@ def write_two_clusters(warehouse: Path) -> None:
     rows_into(warehouse, Interval(at(0), at(END)), 20, two_clusters())
 
 
-def two_clusters() -> Rows:
+def two_clusters() -> dict[Table, list[dict[str, Any]]]:
     """Their snapshots."""
-    every: dict[Table, list[dict[str, object]]] = {}
+    every: dict[Table, list[dict[str, Any]]] = {}
     for cluster, last in (("a", LAST_OF_A), ("b", LAST_OF_B)):
         for table, rows in healthy_group(range(0, last + 1, 20), "c1", "c2").items():
             every.setdefault(table, []).extend(row | {"cluster": cluster} for row in rows)
