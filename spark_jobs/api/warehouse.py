@@ -192,7 +192,8 @@ class AuditedWarehouse:
 
     def explain(self, group: str, at: Moment, *, cluster: str | None = None, topic: str | None = None) -> Explanation:
         """Who owned which queue at that moment and why, and what was wrong; of all topics, or of one."""
-        return Explanation(explain_group(self.stored, Scope(None, cluster, group), _utc(at), topic, self.progress))
+        names, share = Scope(None, cluster, group), self.configuration.complete_share
+        return Explanation(explain_group(self.stored, names, _utc(at), topic, self.progress, share))
 
     def what_if(
         self,
@@ -276,10 +277,11 @@ class AuditedWarehouse:
         return trends_of(self.stored, Scope(None, cluster, group), days, self.progress)
 
     def metrics(self, group: str | None = None, *, cluster: str | None = None) -> CollectorRegistry:
-        """Return what Prometheus is given: gauges of the newest steps, and of open incidents."""
+        """Return what Prometheus is given: gauges of the newest steps of groups and clusters, and of open incidents."""
         from spark_jobs.show.metrics import metrics
 
-        return metrics(self.stored, Scope(None, cluster, group), self.configuration.routes, self.progress)
+        routes = self.configuration.routes
+        return metrics(self.stored, Scope(None, cluster, group), routes, self.progress, self.clock())
 
     def report(
         self,

@@ -33,9 +33,11 @@ def check_ingest(arguments: Namespace) -> None:
 
 
 def check_maintain(arguments: Namespace) -> None:
-    """Check as `check_inputs` does, and raise `UsageError` for --dry-run where no row is to be deleted."""
-    if arguments.dry_run and not (arguments.keep_snapshots or arguments.keep_results):
-        raise UsageError("--dry-run shows what would be deleted: give --keep-snapshots or --keep-results with it")
+    """Check as `check_inputs` does, and raise `UsageError` for --dry-run where there is nothing to show."""
+    if arguments.dry_run and not (arguments.keep_snapshots or arguments.keep_results or arguments.forget_cluster):
+        raise UsageError(
+            "--dry-run shows what would be deleted: give --keep-snapshots, --keep-results or --forget-cluster with it"
+        )
     check_inputs(arguments)
 
 

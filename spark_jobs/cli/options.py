@@ -159,6 +159,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "TIME", "delete older snapshots, calls and sightings, by whole days, such as 90d", type=_days
     ),
     "--keep-results": _value("TIME", "delete older audited steps, by whole days, such as 400d", type=_days),
+    "--forget-cluster": _value("NAME", "retire a cluster that is not recorded any more: answers and runs expect none"),
     "--upgrade": _switch("first upgrade the tables of an older version: columns, tables, constraints"),
     "--fail-on": _value(
         "SEVERITY",
@@ -176,7 +177,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--at-least": _value(
         "SEVERITY", "only incidents that are at least INFO, WARN or ERROR", type=str.upper, choices=SEVERITIES
     ),
-    "--dry-run": _switch("show notifications, or rows to delete; change nothing"),
+    "--dry-run": _switch("show notifications, or what would be deleted or forgotten; change nothing"),
     "--jobs": _value("N", "steps to audit at a time, 1 to 16 (default: 1)", type=_from_1_to(16), default=1),
     "--only-missing": _switch("skip steps already published with the same configuration"),
     "--scale": _value(

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from spark_jobs.cli.terminal import Column, known, local, print_line, severity_text, show_table, zone_name
+from spark_jobs.domain.coverage import Seen, share_text
 from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.statuses import LagQuality
@@ -21,6 +22,7 @@ from spark_jobs.domain.phrases import (
     rate_text,
     retention_text,
 )
+from spark_jobs.show.rows import group_of
 from spark_jobs.show.status import Statuses
 
 #: A row of `group_status`.
@@ -83,6 +85,9 @@ def _columns(statuses: Statuses) -> Iterator[Column[Group]]:
     yield Column("group", lambda group: group["consumer_group"], "group={}", fold=True)
     if any(group["step_start"] != statuses.newest_step for group in statuses.groups):
         yield Column("step", lambda group: f"{local(group['step_start']):%m-%d %H:%M}", _step, fixed=True)
+    not_whole = {(group.cluster, group.consumer_group) for group in statuses.coverage.not_whole}
+    if any(group_of(group) in not_whole for group in statuses.groups):
+        yield _OBSERVED
     yield from _COLUMNS
     if any(group["busiest_utilization"] is not None for group in statuses.groups):
         yield _BUSIEST
@@ -189,12 +194,22 @@ _COLUMNS: tuple[Column[Group], ...] = (
 _BUSIEST = _number("busiest\nmember", lambda group: known(percent_text(group["busiest_utilization"])), drop=8)
 
 
+_OBSERVED = _number("observed", lambda group: known(_observed(group)), "observed {},")
+
+
+def _observed(group: Group) -> str:
+    return UNKNOWN if group["observed_share"] is None else share_text(group["observed_share"])
+
+
 def show_group(console: Console, statuses: Statuses) -> None:
     """A paragraph about the group (of each cluster that is asked for)."""
     for group in statuses.groups:
         name = f"{group['consumer_group']} (cluster {group['cluster']})"
         old = "" if group["step_start"] == statuses.newest_step else " (old)"
         print_line(console, f"{_severity(group) or '-'} {name}, step {format_utc(group['step_start'])}{old}")
+        covered = statuses.coverage.of(group["cluster"], group["consumer_group"])
+        if covered is not None and covered.seen is not Seen.WHOLE:
+            print_line(console, f"  {'observed':<15} {_observed(group)}")
         for heading, text in _paragraph(group):
             print_line(console, f"  {heading:<15} {text}")
 

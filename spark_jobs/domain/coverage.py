@@ -94,12 +94,14 @@ class Asked:
 @dataclass(frozen=True)
 class Known:
     """Rows of the steps of a question; `expected`: by cluster the groups that should be there, from steps before and
-    from what was recorded; `recorded`: by cluster the starts of steps in which snapshots were taken.
+    from what was recorded; `recorded`: by cluster the starts of steps in which snapshots were taken; `forgotten`: by
+    cluster since when nothing of it is expected.
     """
 
     rows: Sequence[CoverageRow]
     expected: Mapping[str, Set[str]] = field(default_factory=dict)
     recorded: Mapping[str, Set[int]] = field(default_factory=dict)
+    forgotten: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,8 @@ class Coverage:
     """The answer: a value per group, what was not audited, and when nothing of a cluster was recorded. `interval`: the
     time of its steps that the question is about; None: there is none. `future`: the part of it that is not over.
 
-    Of a question without a time: by cluster `data_until`, the last snapshot, and `too_old`, how long ago it is where
-    that is more than two steps.
+    Of a question without a time: by cluster `data_until`, the last snapshot, `too_old`, how long ago it is where that
+    is more than two steps, and `audited_until`, the end of the newest step in which all its groups were audited.
     """
 
     interval: Interval | None
@@ -118,11 +120,19 @@ class Coverage:
     future: Interval | None = None
     data_until: Mapping[str, datetime] = field(default_factory=dict)
     too_old: Mapping[str, timedelta] = field(default_factory=dict)
+    audited_until: Mapping[str, datetime] = field(default_factory=dict)
 
     @property
     def share(self) -> float:
         """The mean share of the groups; 0 without any."""
-        return sum(group.share for group in self.groups) / len(self.groups) if self.groups else 0.0
+        return _mean([group.share for group in self.groups])
+
+    def cluster_shares(self) -> dict[str, float]:
+        """By cluster the mean share of its groups; 0 of a cluster whose data are too old."""
+        shares: dict[str, list[float]] = {cluster: [] for cluster in (*self.data_until, *self.too_old)}
+        for group in self.groups:
+            shares.setdefault(group.cluster, []).append(group.share)
+        return {cluster: 0.0 if cluster in self.too_old else _mean(of) for cluster, of in sorted(shares.items())}
 
     @cached_property
     def not_whole(self) -> Sequence[GroupCoverage]:
@@ -185,6 +195,10 @@ class Coverage:
             if group.seen in (Seen.IN_PART, Seen.NOT_SEEN) and group.cluster not in silent:
                 by_reason[_reason(group.missing)].append(group)
         return [_in_part_text(groups, reason) for reason, groups in by_reason.items()]
+
+
+def _mean(shares: Sequence[float]) -> float:
+    return sum(shares) / len(shares) if shares else 0.0
 
 
 #: Of a question that was not asked.
@@ -253,17 +267,19 @@ def coverage(question: Asked, known: Known, complete_share: float = COMPLETE_SHA
 
 
 def _steps(question: Asked, known: Known) -> dict[str, list[_Step]]:
-    """By cluster, in the order of their names, all steps asked."""
+    """By cluster, in the order of their names, all steps asked in which something of it is known or expected."""
     rows: dict[tuple[str, int], dict[str | None, CoverageRow]] = defaultdict(dict)
     for row in known.rows:
         rows[row.cluster, row.step_start][row.consumer_group] = row
     steps: dict[str, list[_Step]] = {}
     for cluster in sorted({cluster for cluster, _ in rows} | known.expected.keys()):
-        recorded, steps[cluster] = known.recorded.get(cluster, ()), []
+        recorded, forgotten = known.recorded.get(cluster, ()), known.forgotten.get(cluster)
         for at in question.steps:
             of_step = rows.get((cluster, at), {})
+            if forgotten is not None and at + question.length > forgotten and not of_step and at not in recorded:
+                continue
             groups = {name: row for name, row in of_step.items() if name is not None}
-            steps[cluster].append(
+            steps.setdefault(cluster, []).append(
                 _Step(
                     question.part(at),
                     at + question.length,

@@ -3,8 +3,9 @@ table `sightings`, the offsets of what is gone, and calls of the table `capture_
 """
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import reduce
 from operator import or_
 
@@ -23,6 +24,7 @@ from spark_jobs.pipeline.gather.gather import Gathered, Sources, folded, with_st
 from spark_jobs.pipeline.gather.sightings import lost_queues, sighted, sighted_states, unanswered_states
 from spark_jobs.pipeline.publish.content import contents_of
 from spark_jobs.pipeline.run_context import RunContext
+from spark_jobs.store.read.forgotten import forgotten_clusters
 from spark_jobs.store.read.stored import Filter, StoredTables
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.sql import literal
@@ -149,14 +151,31 @@ def _sightings(run: RunContext) -> pa.Table:
 def sightings_before(
     stored: StoredTables, steps: Interval, configuration: Configuration, version: int, cluster: str | None = None
 ) -> pa.Table:
-    """The rows of `sightings` that may say something to these steps, of one cluster or of all. Raises as
-    `StoredTables.read` does.
+    """The rows of `sightings` that may say something to these steps, of one cluster or of all; the groups of a cluster
+    that is forgotten are deleted before the step in which it was. Raises as `StoredTables.read` does.
     """
     first_hour = (steps.start - configuration.sightings).replace(minute=0, second=0, microsecond=0)
     conditions = [Filter("hour", ">=", first_hour), Filter("hour", "<", steps.end)]
     if cluster is not None:
         conditions.append(Filter("cluster", "=", cluster))
-    return stored.read(SIGHTINGS, SIGHTINGS.columns, conditions, version)
+    rows = stored.read(SIGHTINGS, SIGHTINGS.columns, conditions, version)
+    return pa.concat_tables([rows, *_forgotten(rows, forgotten_clusters(stored), steps.end, configuration)])
+
+
+def _forgotten(
+    rows: pa.Table, clusters: Mapping[str, datetime], end: datetime, configuration: Configuration
+) -> Iterator[pa.Table]:
+    """Rows that report each group as deleted, just before the window of the step in which its cluster was forgotten, if
+    that was before the end: so that this step does not expect the group, and the one before still does.
+    """
+    for cluster, at in clusters.items():
+        groups = rows.filter(pc.equal(rows["cluster"], cluster))["consumer_group"].unique().drop_null().to_pylist()
+        deleted_at = configuration.grid.floor(at) - configuration.look_back - timedelta(seconds=1)
+        hour = deleted_at.replace(minute=0, second=0, microsecond=0)
+        times = {"hour": hour, "first_at": deleted_at, "last_at": deleted_at}
+        if at < end:
+            thing = dict.fromkeys(rows.column_names) | {"cluster": cluster, "deleted": True} | times
+            yield pa.Table.from_pylist([thing | {"consumer_group": group} for group in groups], rows.schema)
 
 
 def _offsets_around(run: RunContext, hours: Iterable[int]) -> DataFrame:

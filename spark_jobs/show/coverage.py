@@ -7,13 +7,18 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from schemas import COVERAGE, SIGHTINGS
 from spark_jobs.domain.coverage import COMPLETE_SHARE, Asked, Coverage, Known, coverage, silent_times
 from spark_jobs.domain.kernel.coverage import CoverageRow
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.window import HOUR, Time, from_micros, to_micros
 from spark_jobs.show.former_coverage import former_rows
+from spark_jobs.show.rows import GROUP
 from spark_jobs.store.read.coverage_rows import coverage_rows_in
+from spark_jobs.store.read.forgotten import expectation, forgotten_clusters
 from spark_jobs.store.read.published import PublishedTables, Scope
 from spark_jobs.store.read.stored import Filter, tuples
 
@@ -44,7 +49,8 @@ def coverage_of(
     future = None
     if len(over) < len(steps):
         future = Interval(max(scope.interval.start, steps[len(over)]), scope.interval.end)
-    question, until = _question(tables, scope, over), _data_until(_rows(tables, scope.cluster, [_OF_CLUSTER]))
+    question = _question(tables, scope, over)
+    until = _expected(tables, scope, _data_until(_rows(tables, scope.cluster, [_OF_CLUSTER])))
     covered = coverage(question, _known(tables, question, scope.cluster), complete_share)
     return replace(covered, future=future, data_until=until, too_old=_too_old(tables, until, now) if newest else {})
 
@@ -59,11 +65,11 @@ def _of_newest_steps(tables: PublishedTables, scope: Scope, now: datetime, compl
     for row in of_clusters:
         step = from_micros(row.step_start)
         last_step[row.cluster] = max(step, last_step.get(row.cluster, step))
-    covered = []
+    covered, last_step = [], _expected(tables, scope, last_step)
     for cluster, step in sorted(last_step.items()):
         question = _question(tables, scope, [step])
         covered.append(coverage(question, _known(tables, question, cluster), complete_share))
-    steps, until = [*last_step.values()], _data_until(of_clusters)
+    steps, until = [*last_step.values()], _expected(tables, scope, _data_until(of_clusters))
     return Coverage(
         Interval(min(steps), max(steps) + tables.grid.length) if steps else None,
         [*chain.from_iterable(each.groups for each in covered)],
@@ -71,7 +77,18 @@ def _of_newest_steps(tables: PublishedTables, scope: Scope, now: datetime, compl
         [*chain.from_iterable(each.silent for each in covered)],
         data_until=until,
         too_old=_too_old(tables, last_step | until, now),
+        audited_until={
+            cluster: from_micros(max(each.step_start for each in of_clusters if each.cluster == cluster))
+            + tables.grid.length
+            for cluster in {row.cluster for row in of_clusters} & last_step.keys()
+        },
     )
+
+
+def _expected(tables: PublishedTables, scope: Scope, last: dict[str, datetime]) -> dict[str, datetime]:
+    """The last time of each cluster of which something is expected."""
+    is_expected = expectation(tables.stored, scope)
+    return {cluster: at for cluster, at in last.items() if is_expected(cluster, at)}
 
 
 def _data_until(of_clusters: Iterable[CoverageRow]) -> dict[str, datetime]:
@@ -127,7 +144,8 @@ def _known(tables: PublishedTables, question: Asked, cluster: str | None) -> Kno
         of_clusters = [*remembered, Filter("cluster", "IN", sorted(unseen))]
         for name, group in _sighted(tables, ("cluster", "consumer_group"), cluster, of_clusters):
             expected[name].add(group)
-    return Known(of_steps, expected, recorded)
+    forgotten = {name: to_micros(at) for name, at in forgotten_clusters(tables.stored).items()}
+    return Known(of_steps, expected, recorded, forgotten)
 
 
 def _sighted(
@@ -167,6 +185,35 @@ def _rows(tables: PublishedTables, cluster: str | None, conditions: Sequence[Fil
     known = {(row.cluster, row.step_start) for row in published}
     former = former_rows(tables, cluster, [each for each in conditions if each.column == "step_start"])
     return published + [row for row in former if (row.cluster, row.step_start) not in known]
+
+
+def observed_seconds(tables: PublishedTables, scope: Scope) -> pa.Table:
+    """Group, start and observed seconds of each step of the scope's time, as columns: many rows are read at once."""
+    published = _SECONDS.empty_table()
+    if tables.stored.exists(COVERAGE):
+        found = tables.read(COVERAGE, scope, _SECONDS.names)
+        published = found.filter(pc.is_valid(found["consumer_group"])).cast(_SECONDS)
+    time = tables.steps(scope.interval or EVER)
+    of_steps = [Filter("step_start", ">=", time.start), Filter("step_start", "<", time.end)]
+    former = former_rows(tables, scope.cluster, of_steps)
+    known = {(cluster, to_micros(step)) for cluster, _, step, _ in tuples(published)} if former else ()
+    added = [
+        row._asdict() | {"step_start": from_micros(row.step_start)}
+        for row in former
+        if row.consumer_group is not None
+        and scope.consumer_group in (None, row.consumer_group)
+        and (row.cluster, row.step_start) not in known
+    ]
+    return pa.concat_tables([published, pa.Table.from_pylist(added, _SECONDS)])
+
+
+_SECONDS = pa.schema(
+    {
+        **dict.fromkeys(GROUP, pa.string()),
+        "step_start": pa.timestamp("us", "UTC"),
+        "observed_seconds": pa.float64(),
+    }
+)
 
 
 def observed_shares(tables: PublishedTables, interval: Interval, names: Scope) -> dict[tuple[str, str], float]:

@@ -16,6 +16,7 @@ from schemas import (
     Table,
 )
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
+from spark_jobs.domain.coverage import COMPLETE_SHARE
 from spark_jobs.domain.kernel.unseen import by_proxies
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import RETRY
@@ -25,6 +26,7 @@ from spark_jobs.domain.model.statuses import Reason, Status
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules import messages_skipped
 from spark_jobs.errors import NothingPublishedError
+from spark_jobs.show.observed import with_shares
 from spark_jobs.show.rows import GROUP, Row
 from spark_jobs.show.text.backlog import backlog_of, with_growth
 from spark_jobs.show.text.explanation import GroupExplanation, GroupStep, TopicExplanation, intervals_at, last_before
@@ -39,8 +41,10 @@ def explain_group(
     at: datetime,
     topic: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
+    complete_share: float = COMPLETE_SHARE,
 ) -> GroupExplanation:
-    """Explains the named group at that moment, with one topic or all; without a cluster the only one that has it.
+    """Explains the named group at that moment, with one topic or all; without a cluster the only one that has it. Its
+    step as a whole is unknown if less than the complete share of it was observed.
 
     Raises `NothingPublishedError` for an unknown group, topic, or time.
     """
@@ -49,7 +53,9 @@ def explain_group(
     moment = Interval(at, at + timedelta(microseconds=1))
     key = check_group(tables, replace(names, interval=moment))
     progress("reading its published tables")
-    return explain(_read(tables, moment, key, topic))
+    group = _read(tables, moment, key, topic)
+    statuses = with_shares(tables, [group.status] if group.status else [], key[0], complete_share)
+    return explain(replace(group, status=next(iter(statuses), None)))
 
 
 def _read(tables: PublishedTables, moment: Interval, key: tuple[str, str], topic: str | None) -> GroupStep:

@@ -25,6 +25,7 @@ from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.finding_rows import published_findings
+from spark_jobs.store.read.forgotten import forgotten_clusters
 from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
@@ -211,12 +212,14 @@ def _folded(tables: PublishedTables, query: IncidentQuery, first_step: datetime 
     steps = [*tuples(tables.read(GROUP_STATUS, whole, _STEP, conditions))]
     micros = {step: to_micros(step) for step in {step for _, _, step, *_ in steps}}
     audited = ((cluster, group, micros[step]) for cluster, group, step, *_ in steps)
-    deletions = (
+    deletions = [
         (cluster, group, topic, to_micros(at))
         for cluster, group, _, deleted_at, topics in steps
         for topic, at in [(None, deleted_at), *((each["topic"], each["deleted_at"]) for each in topics or ())]
         if at is not None
-    )
+    ]
     length = tables.grid.length // timedelta(microseconds=1)
+    for cluster, at in forgotten_clusters(tables.stored).items():
+        deletions += [(cluster, group, None, to_micros(at)) for group in {row[1] for row in steps if row[0] == cluster}]
     silent = silent_in(tables, query.cluster, first_step)
     return incidents(findings, AuditedTime(audited, length, deletions, silent), RULES)

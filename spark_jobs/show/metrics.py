@@ -1,8 +1,8 @@
-"""Metrics for Prometheus: the newest step of every group, and the open incidents."""
+"""Metrics for Prometheus: the newest step of every group and cluster, and the open incidents."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import product
 from math import inf
 from pathlib import Path
@@ -11,12 +11,13 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from spark_jobs.domain.coverage import NO_COVERAGE, Coverage
 from spark_jobs.domain.incidents.team_routes import TeamRoute
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.show.coverage import observed_shares
+from spark_jobs.show.coverage import coverage_of, observed_shares
 from spark_jobs.show.files import whole_file
 from spark_jobs.show.incidents import open_incidents
 from spark_jobs.show.rows import GROUP, Row, group_of
@@ -24,7 +25,8 @@ from spark_jobs.show.status import published_statuses
 from spark_jobs.store.read.published import EVERYTHING, Scope, published_tables
 from spark_jobs.store.read.stored import StoredTables
 
-#: Older steps are not exported: groups that are not captured any more disappear, and long incidents stay cheap.
+#: Older steps of groups are not exported: groups that are not captured any more disappear, and long incidents stay
+#: cheap. Clusters stay.
 EXPORTED = timedelta(days=7)
 
 
@@ -33,8 +35,11 @@ def metrics(
     names: Scope = EVERYTHING,
     routes: tuple[TeamRoute, ...] = (),
     progress: Callable[[str], None] = lambda _: None,
+    now: datetime = EVER.end,
 ) -> CollectorRegistry:
-    """All gauges, of all groups or those named. Raises `NothingPublishedError` for a name that was never audited."""
+    """All gauges, of all groups or those named; those of clusters only if no group is named. Raises
+    `NothingPublishedError` for a name that was never audited.
+    """
     progress("reading the newest step of every group")
     tables = published_tables(stored)
     length = tables.grid.length
@@ -50,7 +55,8 @@ def metrics(
         for row in recent
     ]
     progress("reading the findings")
-    return registry(groups, open_incidents(tables, end - EXPORTED, names, routes))
+    opened = open_incidents(tables, end - EXPORTED, names, routes)
+    return registry(groups, opened, NO_COVERAGE if names.consumer_group else coverage_of(tables, names, now))
 
 
 def write_metrics(gauges: CollectorRegistry, file: Path) -> None:
@@ -63,10 +69,12 @@ _PREFIX = "rebalance_audit_"
 _KIND = ("rule", "severity")
 
 
-def registry(groups: Sequence[Row], opened: Sequence[Incident]) -> CollectorRegistry:
-    """All gauges of newest `group_status` rows, with `step_end` and `observed` share, and of open incidents."""
+def registry(groups: Sequence[Row], opened: Sequence[Incident], covered: Coverage = NO_COVERAGE) -> CollectorRegistry:
+    """All gauges: of newest `group_status` rows, with `step_end` and `observed` share, of open incidents, and of
+    clusters in their newest steps.
+    """
     gauges = CollectorRegistry()
-    gauges.register(_Families([*_group_gauges(groups), *_incident_gauges(groups, opened)]))
+    gauges.register(_Families([*_group_gauges(groups), *_incident_gauges(groups, opened), *_cluster_gauges(covered)]))
     return gauges
 
 
@@ -165,6 +173,30 @@ def _incident_gauges(rows: Sequence[Row], opened: Sequence[Incident]) -> Iterato
         (*GROUP, *_KIND, "team"),
         {labels: per_group[labels] for labels in sorted(per_group) if labels[:2] in groups},
     )
+
+
+def _cluster_gauges(covered: Coverage) -> Iterator[GaugeMetricFamily]:
+    """Gauges that outlive silence: an alert on a cluster that is not recorded any more must not end."""
+    yield _cluster_gauge(
+        "observed_ratio",
+        "Mean share of its newest audited step in which its groups were observed, from 0 to 1; 0: its newest snapshot "
+        "is older than two steps",
+        covered.cluster_shares(),
+    )
+    yield _cluster_gauge(
+        "newest_snapshot_timestamp_seconds",
+        "Newest audited snapshot of the cluster, in seconds since 1970",
+        {cluster: at.timestamp() for cluster, at in sorted(covered.data_until.items())},
+    )
+    yield _cluster_gauge(
+        "audited_until_timestamp_seconds",
+        "End of the newest step in which all its groups were audited, in seconds since 1970",
+        {cluster: at.timestamp() for cluster, at in sorted(covered.audited_until.items())},
+    )
+
+
+def _cluster_gauge(name: str, meaning: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+    return _gauge(f"cluster_{name}", meaning, ("cluster",), {(cluster,): value for cluster, value in values.items()})
 
 
 def _kind(incident: Incident) -> tuple[str, str, str]:

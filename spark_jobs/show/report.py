@@ -22,6 +22,7 @@ from spark_jobs.show.coverage import coverage_of
 from spark_jobs.show.files import whole_file
 from spark_jobs.show.incidents import IncidentQuery, published_incidents, was_seen_in
 from spark_jobs.show.measured import Topics, measured
+from spark_jobs.show.observed import with_shares
 from spark_jobs.show.page.groups import GroupRows
 from spark_jobs.show.page.page import PageContent, page
 from spark_jobs.show.rows import GROUP, QUEUE, Row, group_of
@@ -53,10 +54,10 @@ def report(
     tables = published_tables(stored)
     requested = scope.interval or EVER
     interval = tables.steps(requested)
-    groups = _fleet(tables, scope, interval)
+    groups = _fleet(tables, scope, interval, complete_share)
     chosen = groups[:detailed]
     progress("reading the groups that need attention most")
-    sections = _sections(tables, chosen, interval, routes)
+    sections = _sections(tables, chosen, interval, routes, complete_share)
     progress("reading their samples")
     samples = measured(stored, [group_of(row) for row in chosen], interval)
     progress("folding the findings to incidents")
@@ -94,9 +95,10 @@ def write_page(page: str, file: Path) -> None:
         out.write(page.encode())
 
 
-def _fleet(tables: PublishedTables, scope: Scope, interval: Interval) -> list[Row]:
+def _fleet(tables: PublishedTables, scope: Scope, interval: Interval, complete_share: float) -> list[Row]:
+    statuses = rows(tables.read(GROUP_STATUS, scope, fleet.STATUS_COLUMNS))
     groups = fleet.fleet(
-        rows(tables.read(GROUP_STATUS, scope, fleet.STATUS_COLUMNS)),
+        with_shares(tables, statuses, scope.cluster, complete_share),
         rows(tables.read(FINDINGS, scope, fleet.FINDING_COLUMNS)),
         tuples(tables.read(QUEUE_PROGRESS, scope, fleet.PROGRESS_COLUMNS)),
         interval,
@@ -111,7 +113,11 @@ _Section = Mapping[tuple[Any, ...], Sequence[Row]]
 
 
 def _sections(
-    tables: PublishedTables, groups: Sequence[Row], interval: Interval, routes: Sequence[TeamRoute]
+    tables: PublishedTables,
+    groups: Sequence[Row],
+    interval: Interval,
+    routes: Sequence[TeamRoute],
+    complete_share: float,
 ) -> dict[str, _Section]:
     """By name of a section its sorted rows per (cluster, group), already folded to the spans that the page shows."""
     group_filters = [Filter(name, "IN", sorted({row[name] for row in groups})) for name in GROUP]
@@ -128,7 +134,7 @@ def _sections(
         "states": (spans.states(intervals), itemgetter("start", "topic", "membership_view")),
         "backlog": (spans.backlog(progress, interval), itemgetter("start", *QUEUE)),
         "findings": (findings_with_teams(routes, read(FINDINGS)), _worst_first),
-        "status": (read(GROUP_STATUS), itemgetter("step_start")),
+        "status": (with_shares(tables, read(GROUP_STATUS), None, complete_share), itemgetter("step_start")),
     }
     return {name: by_key(sorted(section_rows, key=order), group_of) for name, (section_rows, order) in in_order.items()}
 

@@ -9,18 +9,19 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from schemas import FINDINGS, GROUP_STATUS, Table
-from spark_jobs.domain.coverage import COMPLETE_SHARE, NO_COVERAGE, Coverage, GroupCoverage, share_text
+from spark_jobs.domain.coverage import COMPLETE_SHARE, NO_COVERAGE, Coverage
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import EVER
 from spark_jobs.domain.model.severities import INFO, WORST_FIRST
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules import stranded_write_queues, unobserved
-from spark_jobs.domain.status.capacity import Limit
 from spark_jobs.show.coverage import coverage_of
 from spark_jobs.show.fleet import FINDING_COLUMNS, attention, findings_summary
+from spark_jobs.show.observed import with_share
 from spark_jobs.show.rows import GROUP, Row, group_of
 from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.arrow_types import arrow_schema
+from spark_jobs.store.read.forgotten import expectation
 from spark_jobs.store.read.published import EVERYTHING, PublishedTables, Scope, check_names, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, rows
 
@@ -77,32 +78,14 @@ def statuses(
     length = tables.grid.length
     covered = coverage_of(tables, names, now, complete_share)
     groups = [
-        {
-            **row,
-            **_findings_columns(findings_per_group.get(group_of(row), []), row["step_start"] + length),
-            **_observed(covered.of(*group_of(row)), complete_share),
-        }
+        with_share(
+            {**row, **_findings_columns(findings_per_group.get(group_of(row), []), row["step_start"] + length)},
+            of_group.share if (of_group := covered.of(*group_of(row))) else None,
+            complete_share,
+        )
         for row in newest.groups
     ]
     return Statuses(newest.newest_step, sorted(groups, key=_order), covered)
-
-
-#: What is not known of a step of which too little was seen.
-_UNKNOWN = dict.fromkeys(
-    (
-        *("queue_count", "queues_with_one_owner", "double_owned_queues", "unassigned_queues", "member_count"),
-        *("idle_members", "backlog_start", "backlog_end", "oldest_message_ms", "catches_up", "catch_up_seconds"),
-        *("utilization", "busiest_utilization", "busiest_member", "busiest_bottleneck", "more_members_help"),
-        *("headroom_messages_per_second", "retention_left_seconds", "stranded"),
-    )
-) | {"bottleneck": Limit.UNKNOWN_MEMBERS.value}
-
-
-def _observed(group: GroupCoverage | None, complete_share: float) -> Row:
-    if group is None or group.share >= complete_share:
-        return {"observed_share": None if group is None else group.share}
-    advice = f"Unknown: {share_text(group.share)} of the step was observed."
-    return {"observed_share": group.share, **_UNKNOWN, "advice": advice}
 
 
 def _order(row: Row) -> tuple[object, ...]:
@@ -154,10 +137,17 @@ def _backlogs(findings: Sequence[Row]) -> dict[str, int]:
 
 
 def published_statuses(tables: PublishedTables, names: Scope) -> Statuses:
-    """The newest row of every group, or of those named; raises `NothingPublishedError` for unknown names."""
+    """The newest row of every group, or of those named; without a name not of clusters that were forgotten since.
+    Raises `NothingPublishedError` for unknown names.
+    """
     check_names(tables, names.ever)
     all_groups = tables.groups()
-    wanted = [group for group in all_groups if names.names.items() <= group._asdict().items()]
+    is_expected = expectation(tables.stored, names)
+    wanted = [
+        group
+        for group in all_groups
+        if names.names.items() <= group._asdict().items() and is_expected(group.cluster, group.last_step)
+    ]
     newest = max((group.last_step for group in all_groups), default=None)
     last_steps = [group._asdict() | {"step_start": group.last_step} for group in wanted]
     return Statuses(newest, in_order(_newest_steps(tables, GROUP_STATUS, GROUP_STATUS.columns, last_steps)))

@@ -10,13 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas import GROUP_STATUS, REBALANCE_INTERVALS
-from spark_jobs.domain.incidents.trends import Group, GroupTrend, GroupWeek, IntervalColumns, trends, weeks
+from spark_jobs.domain.incidents.trends import Group, GroupTrend, GroupWeek, IntervalColumns, StepColumns, trends, weeks
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import EVER, Interval, duration_text
 from spark_jobs.domain.model.statuses import Status
-from spark_jobs.domain.model.window import from_micros, to_micros
+from spark_jobs.domain.model.window import SECOND, from_micros, to_micros
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
 from spark_jobs.errors import NothingPublishedError
+from spark_jobs.show.coverage import observed_seconds
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.tabular import Tabular
@@ -80,10 +81,10 @@ def published_trends(
     """One trend per group, those that got worse first. `interval`: `last_days`; `incidents`: those seen in it."""
     scope = replace(names, interval=interval)
     intervals = tables.read(REBALANCE_INTERVALS, scope, _COLUMNS)
-    audited = tables.read(GROUP_STATUS, scope, GROUP)
-    groups = sorted(_distinct_groups(pa.concat_tables([audited, intervals.select(GROUP)]))[0])
+    steps, audited = observed_seconds(tables, scope), tables.read(GROUP_STATUS, scope, GROUP)
+    groups = sorted(_distinct_groups(pa.concat_tables(each.select(GROUP) for each in (audited, intervals, steps)))[0])
     spans = weeks(to_micros(interval.start), to_micros(interval.end))
-    return trends(groups, spans, _columns(intervals, groups), incidents)
+    return trends(groups, spans, _columns(intervals, groups), _step_columns(steps, groups), incidents)
 
 
 def last_days(tables: PublishedTables, names: Scope, days: int, before: datetime | None = None) -> Interval:
@@ -100,20 +101,30 @@ def last_days(tables: PublishedTables, names: Scope, days: int, before: datetime
 
 def _columns(intervals: pa.Table, groups: Sequence[Group]) -> IntervalColumns:
     """The rows of `rebalance_intervals` as NumPy columns; a group is its index in `groups`."""
-    group_numbers = {group: number for number, group in enumerate(groups)}
-    distinct, group_index = _distinct_groups(intervals)
     statuses, status_index = _encoded(intervals["status"])
     is_replayed = np.array([status == Status.REPLAYED for status in statuses], dtype=np.bool_)[status_index]
     wrong = (_numbers(intervals["unassigned_queues"]) > 0) | (_numbers(intervals["double_owned_queues"]) > 0)
     return IntervalColumns(
-        group=np.array([group_numbers[group] for group in distinct], dtype=np.int64)[group_index],
+        group=_places(intervals, groups),
         start=_numbers(intervals["interval_start"]),
         end=_numbers(intervals["interval_end"]),
         is_wrong=wrong,
-        is_observed=np.array([status != Status.UNOBSERVED for status in statuses], dtype=np.bool_)[status_index],
         is_rebalance=_known(intervals["trigger_type"]) & is_replayed,
         queues_moved=_numbers(intervals["queues_moved"]),
     )
+
+
+def _step_columns(steps: pa.Table, groups: Sequence[Group]) -> StepColumns:
+    """The rows of `coverage` in the same way."""
+    observed = _numbers(pc.round(pc.multiply(steps["observed_seconds"], SECOND)))
+    return StepColumns(_places(steps, groups), _numbers(steps["step_start"]), observed)
+
+
+def _places(rows: pa.Table, groups: Sequence[Group]) -> Any:
+    """For each row the index of its group in `groups`."""
+    places = {group: place for place, group in enumerate(groups)}
+    distinct, group_index = _distinct_groups(rows)
+    return np.array([places[group] for group in distinct], dtype=np.int64)[group_index]
 
 
 def _distinct_groups(rows: pa.Table) -> tuple[list[Group], Any]:

@@ -1,5 +1,6 @@
 """Tables written by hand without Spark, as delta-rs writes them."""
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -42,3 +43,15 @@ def audit_run(interval: Interval, published_versions: Mapping[str, int], **value
     }
     run |= {"step_seconds": 3600, "not_evaluated": [], "outcome": "published", "published_versions": published_versions}
     return run | values
+
+
+def set_property(warehouse: Path, table: Table, name: str, value: str) -> None:
+    """As `ALTER TABLE … SET TBLPROPERTIES` does it: delta-rs refuses names that are not Delta's."""
+    log = warehouse / table.name / "_delta_log"
+    commits = sorted(log.glob("*.json"))
+    actions = (json.loads(line) for commit in commits for line in commit.read_text(encoding="utf-8").splitlines())
+    *_, metadata = (action["metaData"] for action in actions if "metaData" in action)
+    metadata["configuration"][name] = value
+    entries = {"metaData": metadata}, {"commitInfo": {"operation": "SET TBLPROPERTIES", "timestamp": 0}}
+    text = "".join(f"{json.dumps(entry)}\n" for entry in entries)
+    (log / f"{int(commits[-1].stem) + 1:020}.json").write_text(text, encoding="utf-8")

@@ -25,6 +25,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError
 from spark_jobs.ingest.load import IngestReport
 from spark_jobs.installation import ROOT
+from spark_jobs.operate.forget import ForgottenCluster
 from spark_jobs.operate.retention import ExpiredRows
 from spark_jobs.operate.upgrade import Upgraded
 from spark_jobs.operate.upkeep import Maintained
@@ -161,6 +162,7 @@ _RECORD = RunRecord(
 NEXT = Interval(HOUR.end, HOUR.end + timedelta(hours=1))
 _FAILED = Result(HOUR.start, "findings", "e", "c", "critical", False, 0.5, 1, 2.0, ["x"], ["eu"])
 _EXPIRED = ExpiredRows("t", 1, HOUR.start, HOUR.end)
+_FORGOTTEN = ForgottenCluster("eu", 3, HOUR.start, HOUR.end)
 #: By section of the page, documents of commands that start Spark.
 DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {
     "ingest": [vars(IngestReport(span=(HOUR.start, HOUR.end)))],
@@ -177,8 +179,9 @@ DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {
             "tables": [Maintained("t", 2, 1, 9, 8, 1, 2, 30)],
             "upgraded": [Upgraded("t", "created")],
             "deleted": [_EXPIRED],
+            "forgotten": [_FORGOTTEN],
         },
-        {"would_delete": [_EXPIRED]},
+        {"would_delete": [_EXPIRED], "would_forget": [_FORGOTTEN]},
     ],
 }
 

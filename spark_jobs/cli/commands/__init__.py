@@ -256,12 +256,13 @@ COMMANDS: Mapping[str, Command] = {
     "maintain": Command(
         "Compact files, remove old ones, and check constraints; only --keep-… deletes rows.",
         required="--warehouse",
-        optional="--retention-days --keep-snapshots --keep-results --dry-run --upgrade --scale --json",
+        optional="--retention-days --keep-snapshots --keep-results --forget-cluster --dry-run --upgrade --scale --json",
         check="check_maintain",
         examples=(
             "--warehouse ./warehouse",
             "--warehouse ./warehouse --upgrade",
             "--warehouse /data/audit --keep-snapshots 90d --keep-results 400d --dry-run",
+            "--warehouse /data/audit --forget-cluster eu-old",
             "--warehouse lake.audit --retention-days 90 --json",
         ),
     ),

@@ -1,8 +1,8 @@
 """Compact, upgrade and check all tables, delete old rows, and show what was done."""
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
 from rich.console import Console
@@ -13,12 +13,16 @@ from spark_jobs.api.warehouse import open_warehouse
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.terminal import Column, measure, print_line, progress_on, show_next, show_table
 from spark_jobs.errors import ExitCode
+from spark_jobs.operate.forget import ForgottenCluster, forget_cluster, forgettable
 from spark_jobs.operate.maintain import check_retention, maintain
 from spark_jobs.operate.retention import ExpiredRows, Keep, delete_expired, expired_rows
 from spark_jobs.operate.upgrade import Upgraded, upgrade
 from spark_jobs.operate.upkeep import Maintained, nothing_to_maintain
 from spark_jobs.store.read.delta import bytes_in
 from spark_jobs.store.warehouse import Warehouse
+
+#: By kind.
+Changes = dict[str, Sequence[Upgraded | ExpiredRows | ForgottenCluster]]
 
 
 def maintain_command(arguments: Namespace) -> int:
@@ -27,17 +31,22 @@ def maintain_command(arguments: Namespace) -> int:
     keep = Keep(arguments.keep_snapshots, arguments.keep_results)
     check_retention(retention)
     if arguments.dry_run:
-        return _show_expired(arguments, keep)
-    changes: dict[str, Sequence[Upgraded | ExpiredRows]] = {}
+        return _show_plan(arguments, keep)
+    changes: Changes = {}
     with progress_on() as say:
         say("looking for what is to be done")
-        maintained = None if arguments.upgrade or keep != Keep() else nothing_to_maintain(warehouse, retention)
+        forgotten = _to_forget(arguments, say)
+        is_more = arguments.upgrade or keep != Keep() or forgotten
+        maintained = None if is_more else nothing_to_maintain(warehouse, retention)
         if maintained is None:
             spark = _spark_for_all(arguments, warehouse, say)
             if arguments.upgrade:
                 changes["upgraded"] = upgrade(spark, warehouse, say)
             if keep != Keep():
                 changes["deleted"] = delete_expired(spark, warehouse, keep, say)
+            for cluster in forgotten:
+                forget_cluster(spark, warehouse, cluster)
+                changes["forgotten"] = forgotten
             maintained = maintain(spark, warehouse, retention, say)
     if not answered(arguments, {"tables": maintained} | changes):
         _show_changes(changes)
@@ -50,16 +59,28 @@ def _spark_for_all(arguments: Namespace, warehouse: Warehouse, say: Callable[[st
     return spark_for(warehouse, arguments.scale, say, lambda tables: bytes_in(tables, TABLES), checks=False)
 
 
-def _show_expired(arguments: Namespace, keep: Keep) -> int:
-    """Show the rows that the same command without --dry-run deletes."""
+def _to_forget(arguments: Namespace, say: Callable[[str], None]) -> list[ForgottenCluster]:
+    """The cluster that is named, if one is."""
+    if arguments.forget_cluster is None:
+        return []
+    stored = open_warehouse(arguments.warehouse, progress=say).stored
+    return [forgettable(stored, arguments.forget_cluster, datetime.now(UTC))]
+
+
+def _show_plan(arguments: Namespace, keep: Keep) -> int:
+    """Show what the same command without --dry-run deletes and forgets."""
+    changes: Changes = {}
     with progress_on() as say:
-        expired = expired_rows(open_warehouse(arguments.warehouse, progress=say).stored, keep, say)
-    if not answered(arguments, {"would_delete": expired}):
-        _show_changes({"would_delete": expired})
+        if keep != Keep():
+            changes["would_delete"] = expired_rows(open_warehouse(arguments.warehouse, progress=say).stored, keep, say)
+        if forgotten := _to_forget(arguments, say):
+            changes["would_forget"] = forgotten
+    if not answered(arguments, changes):
+        _show_changes(changes)
     return ExitCode.CLEAN
 
 
-def _show_changes(changes: Mapping[str, Sequence[Upgraded | ExpiredRows]]) -> None:
+def _show_changes(changes: Changes) -> None:
     for kind, of_kind in changes.items():
         verb, nothing = _CHANGES[kind]
         for change in of_kind:
@@ -76,6 +97,8 @@ _CHANGES = {
     "upgraded": ("", "All tables are up to date."),
     "deleted": ("deleted from ", _NOTHING_EXPIRED),
     "would_delete": ("would delete from ", _NOTHING_EXPIRED),
+    "forgotten": ("forgot ", ""),
+    "would_forget": ("would forget ", ""),
 }
 
 

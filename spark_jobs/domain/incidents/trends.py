@@ -20,17 +20,23 @@ Flags = NDArray[np.bool_]
 
 class IntervalColumns(NamedTuple):
     """Rows of `rebalance_intervals`, column by column. `group`: the place of its group in a list; `is_wrong`: a queue
-    has no owner, or two; `is_observed`: it is not UNOBSERVED; `is_rebalance`: it is replayed, and something triggered
-    it.
+    has no owner, or two; `is_rebalance`: it is replayed, and something triggered it.
     """
 
     group: Numbers
     start: Numbers
     end: Numbers
     is_wrong: Flags
-    is_observed: Flags
     is_rebalance: Flags
     queues_moved: Numbers
+
+
+class StepColumns(NamedTuple):
+    """Rows of `coverage`, one per group and step, column by column. `observed`: how much of the step was."""
+
+    group: Numbers
+    start: Numbers
+    observed: Numbers
 
 
 class GroupWeek(NamedTuple):
@@ -82,10 +88,14 @@ class _Counted(NamedTuple):
 
 
 def trends(
-    groups: Sequence[Group], spans: Sequence[tuple[int, int]], intervals: IntervalColumns, incidents: Iterable[Incident]
+    groups: Sequence[Group],
+    spans: Sequence[tuple[int, int]],
+    intervals: IntervalColumns,
+    steps: StepColumns,
+    incidents: Iterable[Incident],
 ) -> list[GroupTrend]:
-    """One per group, what got worse first. The spans follow each other; no interval crosses one's bounds."""
-    counted = _counted(intervals, spans, len(groups) * len(spans))
+    """One per group, what got worse first. The spans follow each other; no interval or step crosses one's bounds."""
+    counted = _counted(intervals, steps, spans, len(groups) * len(spans))
     opened = _opened(incidents, spans)
     group_trends = []
     for place, group in enumerate(groups):
@@ -117,14 +127,18 @@ def _week(span: tuple[int, int], counted: _Counted, cell: int, opened: Sequence[
     )
 
 
-def _counted(intervals: IntervalColumns, spans: Sequence[tuple[int, int]], cells: int) -> _Counted:
+def _counted(intervals: IntervalColumns, steps: StepColumns, spans: Sequence[tuple[int, int]], cells: int) -> _Counted:
     bounds = np.array([start for start, _ in spans])
     week = np.searchsorted(bounds, intervals.start, side="right") - 1
     cell = intervals.group * len(spans) + week
     # Each cell's times after those of the cell before.
     shift = cell * WEEK - bounds[week]
     times = cell, intervals.start + shift, intervals.end + shift
-    wrong, observed = (_covered(*times, flags, cells) for flags in (intervals.is_wrong, intervals.is_observed))
+    wrong = _covered(*times, intervals.is_wrong, cells)
+    observed = np.zeros(cells, np.int64)
+    np.add.at(
+        observed, steps.group * len(spans) + np.searchsorted(bounds, steps.start, side="right") - 1, steps.observed
+    )
     moments = np.unique(times[1][intervals.is_rebalance]) // WEEK
     moved = np.zeros(cells, np.int64)
     np.add.at(moved, cell, intervals.queues_moved)

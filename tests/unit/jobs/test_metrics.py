@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
+from schemas import COVERAGE, FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.show.metrics import registry
 from tests.support import published
 from tests.support.commands import Typed
 from tests.support.published import STATUS
 from tests.support.recordings import write_warehouse
-from tests.support.rows import finding, interval
+from tests.support.rows import finding
 from tests.support.times import at
 from tests.unit.test_incidents import incident
 from tests.unit.test_status import NEW, group
@@ -34,12 +35,13 @@ OFFLINE_STATUS |= {"catches_up": False}
 key = partial(published.key, cluster="eu")
 
 
-def observed(group: str, hour: int, seconds: float) -> list[dict[str, Any]]:
-    """So much of the hour is observed."""
-    observed_rows = [interval(hour * HOUR, hour * HOUR + seconds)] if seconds else []
-    unknown: dict[str, Any] = {"status": "UNOBSERVED", "unassigned_queues": None, "double_owned_queues": None}
-    rest = [interval(hour * HOUR + seconds, (hour + 1) * HOUR, **unknown)] if seconds < HOUR else []
-    return [row | key(group, hour) for row in observed_rows + rest]
+def observed(group: str | None, hour: int, seconds: float) -> dict[str, Any]:
+    """So much of the hour is observed; of the cluster without a group."""
+    parts = ("observed_seconds", "members_seconds", "routes_seconds", "offsets_seconds")
+    times = {"first_snapshot_at": at(hour * HOUR), "last_snapshot_at": at(hour * HOUR + seconds - 60)}
+    row = {"step_start": at(hour * HOUR), "cluster": "eu", "consumer_group": group, "clients_seconds": 0.0}
+    known = times if seconds else {}
+    return row | dict.fromkeys(parts, float(seconds)) | {"expected_seconds": float(HOUR), "missing": []} | known
 
 
 def offline(group: str, hour: int, start: float, end: float, **values: Any) -> dict[str, Any]:
@@ -70,14 +72,11 @@ def warehouse(tmp_path: Path) -> Path:
         offline("old", last - 7 * DAY + 1, 0, 3600, severity="WARN"),
         offline("gone", last - 8 * DAY, 0, 3600),
     ]
-    intervals = [
-        *observed("g", last - 1, 1800),
-        *observed("g", last, 2700),
-        *observed(HOSTILE, last, 0),
-        *observed("old", last - 7 * DAY + 1, 3600),
-        *observed("g", last - 7 * DAY + 1, 600),
-    ]
-    write_warehouse(tmp_path, {FINDINGS: findings, GROUP_STATUS: statuses, REBALANCE_INTERVALS: intervals}, HOUR)
+    of_groups = [("g", last - 1, 1800), ("g", last, 2700), (HOSTILE, last, 0)]
+    of_groups += [("old", last - 7 * DAY + 1, 3600), ("g", last - 7 * DAY + 1, 600)]
+    covered = [observed(*row) for row in (*of_groups, (None, last - 7 * DAY + 1, 3600), (None, last, 2700))]
+    tables = {FINDINGS: findings, GROUP_STATUS: statuses, REBALANCE_INTERVALS: [], COVERAGE: covered}
+    write_warehouse(tmp_path, tables, HOUR, Interval(at(HOUR * (last - 8 * DAY)), at(HOUR * (last + 1))))
     return tmp_path
 
 
@@ -95,7 +94,7 @@ def metrics_in(text: str) -> dict[str, dict[tuple[str, ...], float]]:
     return metrics
 
 
-#: 2026-03-11T11:00Z and 2026-03-04T12:00Z.
+#: 2026-03-11T11:00Z and 2026-03-04T12:00Z. The data are too old: the clock is that of the machine.
 END, OLD_END = 1773226800, 1772625600
 ERROR, WARN = ("GROUP_OFFLINE", "ERROR"), ("GROUP_OFFLINE", "WARN")
 BY_HAND: dict[str, dict[tuple[str, ...], float]] = {
@@ -115,6 +114,9 @@ BY_HAND: dict[str, dict[tuple[str, ...], float]] = {
     "open_incidents": {ERROR: 1, WARN: 1},
     "open_incident_groups": {ERROR: 1, WARN: 1},
     "group_open_incidents": {("g", *ERROR, "core"): 1, ("old", *WARN, ""): 1},
+    "cluster_observed_ratio": {(): 0.0},
+    "cluster_newest_snapshot_timestamp_seconds": {(): END - 960},
+    "cluster_audited_until_timestamp_seconds": {(): END},
 }
 
 

@@ -5,16 +5,19 @@ from typing import Any
 
 import pytest
 
-from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
+from schemas import COVERAGE, FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.cli.commands.trends import show_trends
 from spark_jobs.domain.incidents.trends import WEEK, GroupTrend, GroupWeek
-from spark_jobs.show.trends import trends_text
+from spark_jobs.show.trends import trends_of, trends_text
+from spark_jobs.store.read.delta import delta_tables
+from spark_jobs.store.read.published import EVERYTHING
 from tests.support.commands import Typed
 from tests.support.consoles import cells, shown
-from tests.support.published import STATUS, key
+from tests.support.published import STATUS, key, publish_hours
 from tests.support.recordings import write_warehouse
 from tests.support.rows import finding, interval
 from tests.support.times import START, at
+from tests.support.two_clusters import LAST_OF_B, write_two_clusters
 
 HOUR, DAY = 3600, 86400
 UNCOMPARED = "{}; none was observed in the last week and the one before: unknown what got worse."
@@ -45,7 +48,16 @@ def warehouse(tmp_path: Path) -> Path:
     ]
     # The newest step ends eight days after 10:00: the oldest week has one day.
     steps = [key(group, hour) | STATUS for group in ("G", "calm") for hour in range(8 * 24)]
-    write_warehouse(tmp_path, {FINDINGS: found, GROUP_STATUS: steps, REBALANCE_INTERVALS: intervals}, HOUR)
+    # Of the hour 30 of G the members are known, and 15 min of the rest.
+    seen = [("G", 0, HOUR), ("G", 30, 900), ("G", 60, HOUR), ("G", 61, HOUR), ("calm", 0, HOUR)]
+    seen += [("calm", hour, HOUR) for hour in range(30, 54)]
+    whole = dict.fromkeys(("expected_seconds", "members_seconds", "routes_seconds"), 3600.0)
+    nothing = {"offsets_seconds": 0.0, "clients_seconds": 0.0, "missing": []}
+    covered = [
+        key(group, hour) | whole | nothing | {"observed_seconds": float(seconds)} for group, hour, seconds in seen
+    ]
+    tables = {FINDINGS: found, GROUP_STATUS: steps, REBALANCE_INTERVALS: intervals, COVERAGE: covered}
+    write_warehouse(tmp_path, tables, HOUR)
     return tmp_path
 
 
@@ -54,7 +66,7 @@ def test_a_line_per_group_and_week(warehouse: Path, typed: Typed) -> None:
     last, oldest = "week=2026-03-02T10:00Z/2026-03-09T10:00Z", "week=2026-03-01T10:00Z/2026-03-02T10:00Z"
     assert out.splitlines() == [
         f"cluster=c group=G {last} incidents=2 wrong_minutes=180.0 rebalances=1 queues_moved=5 "
-        "time_to_resolve=45 min 00 s observed=2%",
+        "time_to_resolve=45 min 00 s observed=1%",
         f"cluster=c group=G {oldest} incidents=0 wrong_minutes=40.0 rebalances=1 queues_moved=4 "
         "time_to_resolve=unknown observed=4%",
         f"cluster=c group=calm {last} incidents=0 wrong_minutes=0.0 rebalances=0 queues_moved=0 "
@@ -71,6 +83,25 @@ def test_trends_are_a_document_for_programs(warehouse: Path, typed: Typed) -> No
     week |= {"rebalances": None, "queues_moved": None, "seconds_to_resolve": None, "observed_share": 0.0}
     calm = {"cluster": "c", "consumer_group": "calm", "weeks": [week]}
     assert typed("trends --days 1 --group calm --json", warehouse=warehouse).document == {"groups": [calm]}
+
+
+def shares(warehouse: Path) -> dict[str, float]:
+    """By cluster the observed share of the day before the end of the newest step, of its only group."""
+    found = trends_of(delta_tables(str(warehouse)), EVERYTHING, 1)
+    return {trend.cluster: trend.weeks[-1].observed_share for trend in found.groups}
+
+
+def test_the_observed_share_is_what_was_observed_of_the_steps(tmp_path: Path) -> None:
+    """The recorder of `b` died in the second of two hours: its last snapshot counts for 60 s."""
+    write_two_clusters(tmp_path)
+    assert shares(tmp_path) == pytest.approx({"a": 2 * HOUR / DAY, "b": (LAST_OF_B + 60) / DAY})
+
+
+def test_steps_that_were_audited_before_there_was_coverage_count(tmp_path: Path) -> None:
+    """By the intervals that these runs published."""
+    publish_hours(tmp_path, [0, 1, 2], cluster="a")
+    publish_hours(tmp_path, [2], cluster="b")
+    assert shares(tmp_path) == pytest.approx({"a": 3 * HOUR / DAY, "b": HOUR / DAY})
 
 
 def test_a_group_that_nobody_has(warehouse: Path, typed: Typed) -> None:

@@ -10,6 +10,7 @@ import promql_parser
 import pytest
 import yaml
 
+from spark_jobs.domain.coverage import Coverage
 from spark_jobs.show.metrics import recorder_registry, registry
 from tests.unit.test_incidents import incident
 from tests.unit.test_status import NEW, group
@@ -42,7 +43,8 @@ def variables() -> dict[str, dict[str, Any]]:
 def exported() -> dict[str, set[str]]:
     """The labels of every metric."""
     known = group("g", retention_left_seconds=60.0, step_end=NEW, observed=1.0)
-    registries = registry([known], [incident(resolved_at=None)]), recorder_registry(0.0)
+    covered = Coverage(None, [], data_until={"eu": NEW}, audited_until={"eu": NEW})
+    registries = registry([known], [incident(resolved_at=None)], covered), recorder_registry(0.0)
     return {one.name: set(one.samples[0].labels) for gauges in registries for one in gauges.collect()}
 
 
