@@ -19,6 +19,7 @@ from rebalance_audit_tasks import (
     DEFAULT_ARGS,
     DUE,
     INTERVAL,
+    LATE_AFTER,
     PARAMS,
     SETTINGS,
     SOURCES,
@@ -85,13 +86,16 @@ def audits(
     hourly: str = HOURLY,
     late: str = LATE,
     maintain: str = MAINTAIN,
+    late_after: timedelta = LATE_AFTER,
 ) -> list[DAG]:
-    """The three DAGs of a fleet, NAME_hourly, NAME_late and NAME_maintain, on these cron schedules (UTC)."""
+    """The three DAGs of a fleet, NAME_hourly, NAME_late and NAME_maintain, on these cron schedules (UTC). A cluster of
+    which nothing has come is awaited for `late_after` at most.
+    """
     fleet = Fleet(name, warehouse, config, connection, operator)
-    return [hourly_dag(fleet, hourly), late_dag(fleet, late), maintain_dag(fleet, maintain)]
+    return [hourly_dag(fleet, hourly, late_after), late_dag(fleet, late), maintain_dag(fleet, maintain)]
 
 
-def hourly_dag(fleet: Fleet, cron: str = HOURLY) -> DAG:
+def hourly_dag(fleet: Fleet, cron: str = HOURLY, late_after: timedelta = LATE_AFTER) -> DAG:
     """Audit each data interval, publish it, send notifications, also of a closed gate. Each task may be retried or
     cleared at any time.
     """
@@ -106,6 +110,7 @@ def hourly_dag(fleet: Fleet, cron: str = HOURLY) -> DAG:
             task_id="wait_for_sources",
             interval=INTERVAL,
             until="{{ " + DUE + " + " + GRACE + " }}",
+            late_after=late_after,
             execution_timeout=timedelta(hours=1),
             **own,
         )

@@ -80,7 +80,7 @@ def test_other_fleets_are_a_line_each_with_their_own_warehouse_and_operator(desc
         "connection": "spark_eu",
         "waits for": "s3a://lake/eu /etc/eu.yaml",
         "inlets": "eu_membership_snapshots s3a://lake/eu/membership_snapshots",
-        "outlets": "eu_findings s3a://lake/eu/findings",
+        "outlets": "eu_coverage s3a://lake/eu/coverage",
     }
     assert fleets["us"] == {
         "schedule": "15 * * * *",
@@ -89,7 +89,7 @@ def test_other_fleets_are_a_line_each_with_their_own_warehouse_and_operator(desc
         "connection": None,
         "waits for": "s3a://lake/us",
         "inlets": "us_membership_snapshots s3a://lake/us/membership_snapshots",
-        "outlets": "us_findings s3a://lake/us/findings",
+        "outlets": "us_coverage s3a://lake/us/coverage",
     }
     assert fleets["cn"]["operator"] == "PodOperator"
     assert fleets["cn"]["words"] == words.format("cn", "")
@@ -137,6 +137,7 @@ def test_sources_are_waited_for_until_they_have_come_or_the_time_of_grace_is_ove
         "nothing known": "deferred for 3600 s, then look",
         "missing": "deferred for 30 s, then look",
         "too late": "done",
+        "given up": "done after 0:10:00",
         "come": "done",
     }
 
