@@ -238,8 +238,9 @@ class SourcesSensor(BaseOperator):
 
 
 class NotifyOperator(BaseOperator):
-    """Sends notifications of the incidents that opened, got worse or were resolved, and of steps of which nothing was
-    published, each once; then it fails if an incident that was seen in the interval is at least `fail_on`. No Spark.
+    """Sends notifications of the incidents that opened, got worse or were resolved, of steps of which nothing was
+    published, and of clusters whose newest steps (`unaudited_steps` or more) no run has audited, each once; then it
+    fails if an incident that was seen in the interval is at least `fail_on`. No Spark.
 
     Variable `rebalance_audit_notifier`, JSON: `class`, an Airflow notifier; `kwargs`, its arguments, where
     templates see `cluster`, `title`, `text` and `notices`; `severity`, the least that is reported (WARN); `target`,
@@ -256,11 +257,13 @@ class NotifyOperator(BaseOperator):
         cluster: str,
         group: str,
         fail_on: str,
+        unaudited_steps: int = 2,
         warehouse: str = "",
         config: str = "",
         **settings: Any,
     ) -> None:
         super().__init__(**settings)
+        self.unaudited_steps = unaudited_steps
         self.interval, self.cluster, self.group, self.fail_on = interval, cluster, group, fail_on
         self.warehouse, self.config = warehouse, config
 
@@ -283,7 +286,7 @@ class NotifyOperator(BaseOperator):
             self.log.info("no notification: neither rebalance_audit_notifier nor REBALANCE_AUDIT_NOTIFY_URL is set")
             return
         request = of_project("spark_jobs.operate.notices:NoticeRequest")(
-            settings.get("target", "default"), settings.get("severity", "WARN"), routes
+            settings.get("target", "default"), settings.get("severity", "WARN"), routes, self.unaudited_steps
         )
         messages = of_project("spark_jobs.operate.notices:send_notices_without_spark")(
             warehouse, request, lambda message: _send(settings, message, context)
