@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.operate.missing import (
-    Recorded,
+    RecordedSteps,
     Run,
     covers_clusters,
     is_published,
@@ -55,7 +55,7 @@ def filling(
     for each in recorded.missing:
         candidates[each.step].append(each.run)
     if interval is not None:
-        for step, run in _asked(stored, configuration, now, interval, recorded).items():
+        for step, run in _more_of_interval(stored, configuration, now, interval, recorded).items():
             candidates[step].append(run)
     tried = {
         step: min((run for run in runs if run), key=itemgetter("finished_at"))["source_versions"]
@@ -77,36 +77,37 @@ def _is_tried(run: Run | None, configuration: Configuration) -> bool:
     )
 
 
-def _asked(
-    stored: StoredTables, configuration: Configuration, now: datetime, interval: Interval, recorded: Recorded
+def _more_of_interval(
+    stored: StoredTables, configuration: Configuration, now: datetime, interval: Interval, recorded: RecordedSteps
 ) -> dict[Interval, Run | None]:
-    """The other steps of the interval that are to be audited, with the newest run of each."""
+    """The other steps of the interval that are to be audited, with the newest run of each if its gate was closed."""
     since, first = auditable_since(stored, configuration.look_back), recorded.first
     newest: dict[datetime, Run] = {}
     for (_, start), run in sorted(recorded.runs.items(), key=lambda each: each[1]["finished_at"]):
         newest[start] = run
+    closed = {start: run for start, run in newest.items() if not is_published(run)}
     seen = {step for of_cluster in recorded.steps.values() for step in of_cluster}
-    others = _of_other_configurations(runs_by_end(stored), configuration, interval)
+    replaced = _of_other_configurations(runs_by_end(stored), configuration, interval)
 
     def is_wanted(step: Interval) -> bool:
         if step.end > now or (since and step.start < since) or (first and step.end <= first):
             return False
-        run = newest.get(step.start)
-        return step in others or (step not in seen and not (run and is_published(run)))
+        is_unseen = step not in seen and (step.start not in newest or step.start in closed)
+        return is_unseen or step in replaced
 
-    return {step: newest.get(step.start) for step in filter(is_wanted, configuration.grid.steps(interval))}
+    return {step: closed.get(step.start) for step in filter(is_wanted, configuration.grid.steps(interval))}
 
 
 def _of_other_configurations(runs: Sequence[Run], configuration: Configuration, interval: Interval) -> set[Interval]:
     """The steps of which some rows are those of another configuration; `runs`: the oldest first."""
-    others: set[Interval] = set()
+    replaced: set[Interval] = set()
     for run in filter(is_published, runs):
         audited = Interval(run["interval_start"], run["interval_end"])
         if not audited.intersect(interval):
             continue
         steps = {step for step in configuration.grid.steps(interval) if audited.intersect(step)}
         if run["configuration_hash"] != configuration.hash():
-            others |= steps
+            replaced |= steps
         elif run["cluster"] is None and covers_clusters(run):
-            others -= steps
-    return others
+            replaced -= steps
+    return replaced

@@ -49,10 +49,10 @@ class MissingStep(NamedTuple):
         return Why.REJECTED if self.run and not is_published(self.run) else Why.NOT_AUDITED
 
 
-class Recorded(NamedTuple):
+class RecordedSteps(NamedTuple):
     """By cluster the steps from its first to its last snapshot, in order, that are over and can still be audited, and
     those that are missing; `runs`: the newest run by cluster (None: all) and start of a step; `first`: the first
-    snapshot of any cluster.
+    snapshot of any cluster; None: it is unknown what was recorded.
     """
 
     steps: Mapping[str, Sequence[Interval]]
@@ -63,7 +63,7 @@ class Recorded(NamedTuple):
 
 def recorded_steps(
     stored: StoredTables, configuration: Configuration, now: datetime, interval: Interval | None = None
-) -> Recorded:
+) -> RecordedSteps:
     """The steps of the interval, or of all time; none without the table `sightings`. Raises as `StoredTables.read`."""
     grid, since = configuration.grid, auditable_since(stored, configuration.look_back)
 
@@ -85,7 +85,7 @@ def recorded_steps(
         if audited.isdisjoint([(None, step.start), (cluster, step.start)])
     ]
     first = min((first for first, _ in spans.values()), default=None)
-    return Recorded(steps, _without_empty(stored, missing), newest, first)
+    return RecordedSteps(steps, _without_empty(stored, missing), newest, first)
 
 
 def _spans(stored: StoredTables) -> dict[str, tuple[datetime, datetime]]:
@@ -180,15 +180,16 @@ def usual_configuration(stored: StoredTables) -> Configuration:
     return Configuration(step_seconds=runs[-1]["step_seconds"]) if runs else Configuration()
 
 
-def missing_times(missing: Iterable[MissingStep]) -> list[dict[str, Any]]:
-    """A row per cluster, time and reason, of steps in order: those that follow each other are one time."""
-    times: list[dict[str, Any]] = []
-    for each in missing:
-        row = {"cluster": each.cluster, "interval": each.step, "why": each.why}
-        last = times[-1] if times else row
-        same = last | {"interval": Interval(last["interval"].start, each.step.end)}
-        if last["interval"].end == each.step.start and row | {"interval": same["interval"]} == same:
-            times[-1] = same
+def missing_times(recorded: RecordedSteps) -> list[dict[str, Any]] | None:
+    """A row per cluster, time and reason: missing steps that follow each other are one time. None: it is unknown what
+    was recorded.
+    """
+    if recorded.first is None:
+        return None
+    times: list[tuple[str, Interval, Why]] = []
+    for cluster, step, why in ((each.cluster, each.step, each.why) for each in recorded.missing):
+        if times and (times[-1][0], times[-1][1].end, times[-1][2]) == (cluster, step.start, why):
+            times[-1] = cluster, Interval(times[-1][1].start, step.end), why
         else:
-            times.append(row)
-    return times
+            times.append((cluster, step, why))
+    return [{"cluster": cluster, "interval": interval, "why": why} for cluster, interval, why in times]

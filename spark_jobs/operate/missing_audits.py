@@ -8,13 +8,13 @@ from spark_jobs.domain.incidents.notices import BACK, MISSING, Notice
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.operate.missing import Recorded, Why
+from spark_jobs.operate.missing import RecordedSteps, Why
 
 #: In place of the rule of an incident.
 _RULE = "AUDIT_MISSING"
 
 
-def audit_notices(recorded: Recorded, sent: Iterable[Notice], recent: timedelta, least: int) -> list[Notice]:
+def audit_notices(recorded: RecordedSteps, sent: Iterable[Notice], recent: timedelta, least: int) -> list[Notice]:
     """One per cluster: no run has tried its `least` newest steps or more, and the last ended less than so long before
     the newest of any cluster; or a run has tried a step since that was `sent`.
     """

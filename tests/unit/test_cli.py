@@ -38,7 +38,7 @@ from spark_jobs.errors import ExitCode, PublishConflictError, QualityError, Setu
 from spark_jobs.installation import ROOT
 from spark_jobs.operate.backfill import Outcome
 from spark_jobs.operate.filling import Filling
-from spark_jobs.operate.missing import MissingStep, Recorded
+from spark_jobs.operate.missing import MissingStep, RecordedSteps
 from spark_jobs.pipeline.run_record import RunRecord, reported_severities
 from tests.support.commands import Typed
 from tests.support.consoles import cells, shown
@@ -364,7 +364,9 @@ def test_the_error_of_a_late_step_is_printed_once(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("spark_jobs.cli.commands.late.is_nothing_late", lambda *_: False)
     monkeypatch.setattr("spark_jobs.cli.commands.late.late_steps", lambda *_: STEPS[1:])
     monkeypatch.setattr("spark_jobs.cli.commands.late.backfill", backfill)
-    monkeypatch.setattr("spark_jobs.cli.commands.late.recorded_steps", lambda *_: Recorded({}, MISSING, {}, None))
+    monkeypatch.setattr(
+        "spark_jobs.cli.commands.late.recorded_steps", lambda *_: RecordedSteps({}, MISSING, {}, STEPS[0].start)
+    )
     assert typed(BACKFILL.replace("backfill", "late"), code=4).err.splitlines() == [
         "checking paths and tables",
         "loading the audit",
@@ -379,7 +381,7 @@ def test_late_lists_missing_steps_and_exits_with_2_if_there_are_some(
     monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
     monkeypatch.setattr("spark_jobs.cli.commands.late.is_nothing_late", lambda *_: True)
-    recorded = Recorded({}, MISSING, {}, None)
+    recorded = RecordedSteps({}, MISSING, {}, STEPS[0].start)
     monkeypatch.setattr("spark_jobs.cli.commands.late.recorded_steps", lambda *_: recorded)
     command = BACKFILL.replace("backfill", "late")
     assert typed(command, code=2).lines[1:] == [
@@ -388,7 +390,7 @@ def test_late_lists_missing_steps_and_exits_with_2_if_there_are_some(
     ]
     times = [{"cluster": "eu", "interval": "2026-11-21T02:00:00Z/2026-11-21T03:00:00Z", "why": "NOT_AUDITED"}]
     assert typed(f"{command} --json", code=2).document["missing"] == times
-    recorded = Recorded({}, [], {}, None)
+    recorded = RecordedSteps({}, [], {}, STEPS[0].start)
     assert typed(command).lines == ["0 published steps of 2026-11-21T02:00Z/2026-11-21T05:00Z were late."]
 
 

@@ -26,7 +26,7 @@ from spark_jobs.errors import PublishConflictError
 from spark_jobs.ingest.load import IngestReport
 from spark_jobs.installation import ROOT
 from spark_jobs.operate.filling import Filling
-from spark_jobs.operate.missing import MissingStep, missing_times
+from spark_jobs.operate.missing import MissingStep, RecordedSteps, missing_times
 from spark_jobs.operate.retention import ExpiredRows
 from spark_jobs.operate.upgrade import Upgraded
 from spark_jobs.operate.upkeep import Maintained
@@ -162,7 +162,7 @@ _RECORD = RunRecord(
 NEXT = Interval(HOUR.end, HOUR.end + timedelta(hours=1))
 _FAILED = Result(HOUR.start, "findings", "e", "c", "critical", False, 0.5, 1, 2.0, ["x"], ["eu"])
 _EXPIRED = ExpiredRows("t", 1, HOUR.start, HOUR.end)
-_MISSING = missing_times([MissingStep("c", HOUR, None)])
+_MISSING = missing_times(RecordedSteps({}, [MissingStep("c", HOUR, None)], {}, HOUR.start))
 #: By section of the page, documents of commands that start Spark.
 DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {
     "ingest": [vars(IngestReport(span=(HOUR.start, HOUR.end)))],

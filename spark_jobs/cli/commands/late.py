@@ -44,13 +44,13 @@ def late_command(arguments: Namespace) -> int:
                 with_findings=True,
             )
         recorded = recorded_steps(stored, configuration, datetime.now(UTC), arguments.interval)
-    missing = missing_times(recorded.missing)
+    missing = missing_times(recorded)
     documents = [_late_document(step, outcome) for step, outcome in late.items()]
     if not answered(arguments, {"interval": arguments.interval, "late": documents, "missing": missing}):
         for step, record in audited(late).items():
             print(f"{step}: audited again, {len(record.findings)} findings")
         print(f"{len(late)} published steps of {arguments.interval} were late.")
-        if missing:
+        if missing != []:
             show_missing(Console(), missing)
         show_next("status", arguments.warehouse)
     for step, error in failed(late).items():

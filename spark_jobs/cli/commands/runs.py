@@ -10,11 +10,11 @@ import pyarrow as pa
 from rich.console import Console
 from rich.text import Text
 
-from schemas import AUDIT_RUNS, SIGHTINGS
+from schemas import AUDIT_RUNS
 from spark_jobs.api.warehouse import AuditedWarehouse
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.questions import opened, time_of
-from spark_jobs.cli.terminal import Column, show_next, show_table, zone_name
+from spark_jobs.cli.terminal import Column, print_line, show_next, show_table, zone_name
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.phrases import count
 from spark_jobs.errors import ExitCode
@@ -41,16 +41,14 @@ def runs_command(arguments: Namespace) -> int:
 
 
 def _missing_steps(arguments: Namespace) -> int:
-    """Raises `WarehouseError` without the table `sightings`: nothing else says which hours were recorded."""
     with opened(arguments) as warehouse:
-        stored, now, asked = warehouse.stored, warehouse.clock(), _time(arguments, warehouse)
-        stored.version(SIGHTINGS)
-        missing = missing_times(recorded_steps(stored, usual_configuration(stored), now, asked).missing)
-    if not answered(arguments, {"missing": missing}, partial(_missing_table, missing)):
+        stored, now, interval = warehouse.stored, warehouse.clock(), _time(arguments, warehouse)
+        missing = missing_times(recorded_steps(stored, usual_configuration(stored), now, interval))
+    if not answered(arguments, {"missing": missing}, partial(_missing_table, missing or [])):
         show_missing(Console(), missing)
         if missing:
             show_next("backfill --only-missing", arguments.warehouse)
-    return ExitCode.WARNINGS if missing else ExitCode.CLEAN
+    return ExitCode.CLEAN if missing == [] else ExitCode.WARNINGS
 
 
 def _missing_table(missing: Sequence[Run]) -> pa.Table:
@@ -64,8 +62,11 @@ def _missing_table(missing: Sequence[Run]) -> pa.Table:
     return pa.Table.from_pylist(rows, pa.schema(list(columns.items())))
 
 
-def show_missing(console: Console, missing: Sequence[Run]) -> None:
+def show_missing(console: Console, missing: Sequence[Run] | None) -> None:
     """Rows of `missing_times`."""
+    if missing is None:
+        print_line(console, "It is unknown what was recorded: `maintain` fills the table sightings.")
+        return
     title = f"Recorded, and not audited ({zone_name()})"
     summary = f"{count(len(missing), 'time')} without a complete audit."
     show_table(console, title, _MISSING_COLUMNS, missing, summary)

@@ -66,10 +66,10 @@ def version(warehouse: Path) -> int:
 
 def missing(warehouse: Path, now: datetime = LATER, interval: Interval | None = None) -> list[str]:
     """Cluster, hours and reason of each time."""
-    found = recorded_steps(delta_tables(str(warehouse)), CONFIGURATION, now, interval).missing
+    found = recorded_steps(delta_tables(str(warehouse)), CONFIGURATION, now, interval)
     return [
         f"{row['cluster']} {hours(row['interval'].start)}-{hours(row['interval'].end)} {row['why']}"
-        for row in missing_times(found)
+        for row in missing_times(found) or ()
     ]
 
 
@@ -195,6 +195,8 @@ def test_an_interval_is_audited_with_one_configuration(down: Path) -> None:
     audit(down, [1], "c", configuration_hash="x")
     assert filled(down) == ([2, 3, 4], [], 0)
     assert filled(down, interval=step(0, 7)) == ([1, 2, 3, 4], [], 0)
+    add_run(down, 1, cluster="d")
+    assert filled(down, interval=step(0, 7)) == ([1, 2, 3, 4], [], 0)
     reject(down, 1)
     assert filled(down, interval=step(0, 7)) == ([2, 3, 4], [1], 0)
 
@@ -231,6 +233,9 @@ def test_runs_missing_lists_them(down: Path, typed: Typed) -> None:
     assert typed("runs --missing", warehouse=down).lines == ["0 times without a complete audit."]
 
 
-def test_runs_missing_needs_sightings(tmp_path: Path, typed: Typed) -> None:
+def test_without_sightings_it_is_unknown_what_is_missing(tmp_path: Path, typed: Typed) -> None:
     audit(tmp_path, [1])
-    assert "sightings" in typed("runs --missing", warehouse=tmp_path, code=3).err
+    assert typed("runs --missing --json", warehouse=tmp_path, code=2).document == {"missing": None}
+    assert typed("runs --missing", warehouse=tmp_path, code=2).lines == [
+        "It is unknown what was recorded: `maintain` fills the table sightings."
+    ]
