@@ -19,6 +19,7 @@ from rebalance_audit_tasks import (
     DEFAULT_ARGS,
     DUE,
     INTERVAL,
+    LATE_AFTER,
     PARAMS,
     SETTINGS,
     SOURCES,
@@ -30,6 +31,8 @@ from rebalance_audit_tasks import (
 
 #: When the DAGs of a fleet run, in UTC.
 HOURLY, LATE, MAINTAIN = "0 * * * *", "30 3 * * *", "30 4 * * *"
+#: When missing steps are audited, and how many at most each time: after the audit of the hour, with its retries.
+MISSING, MOST = "45 * * * *", 4
 GRACE = "macros.timedelta(minutes=var.value.get('rebalance_audit_grace_minutes', 10) | int)"
 DAYS = "var.value.get('rebalance_audit_late_days', 7)"
 
@@ -85,13 +88,23 @@ def audits(
     hourly: str = HOURLY,
     late: str = LATE,
     maintain: str = MAINTAIN,
+    late_after: timedelta = LATE_AFTER,
+    missing: str = MISSING,
+    most: int = MOST,
 ) -> list[DAG]:
-    """The three DAGs of a fleet, NAME_hourly, NAME_late and NAME_maintain, on these cron schedules (UTC)."""
+    """The DAGs of a fleet, NAME_hourly, NAME_missing, NAME_late and NAME_maintain, on these cron schedules (UTC). A
+    cluster of which nothing has come is awaited for `late_after` at most; `most` missing steps are audited at a time.
+    """
     fleet = Fleet(name, warehouse, config, connection, operator)
-    return [hourly_dag(fleet, hourly), late_dag(fleet, late), maintain_dag(fleet, maintain)]
+    return [
+        hourly_dag(fleet, hourly, late_after),
+        missing_dag(fleet, missing, most),
+        late_dag(fleet, late),
+        maintain_dag(fleet, maintain),
+    ]
 
 
-def hourly_dag(fleet: Fleet, cron: str = HOURLY) -> DAG:
+def hourly_dag(fleet: Fleet, cron: str = HOURLY, late_after: timedelta = LATE_AFTER) -> DAG:
     """Audit each data interval, publish it, send notifications, also of a closed gate. Each task may be retried or
     cleared at any time.
     """
@@ -106,6 +119,7 @@ def hourly_dag(fleet: Fleet, cron: str = HOURLY) -> DAG:
             task_id="wait_for_sources",
             interval=INTERVAL,
             until="{{ " + DUE + " + " + GRACE + " }}",
+            late_after=late_after,
             execution_timeout=timedelta(hours=1),
             **own,
         )
@@ -113,11 +127,21 @@ def hourly_dag(fleet: Fleet, cron: str = HOURLY) -> DAG:
         publish = fleet.task("publish", "task publish", *arguments, outlets=fleet.assets(TABLES))
         of_all = {"interval": INTERVAL, "max_active_tis_per_dag": 1, **names, **own}
         notify = NotifyOperator(task_id="notify", fail_on="{{ params.fail_on }}", **of_all)
-        # Another task, as the run must stay failed: it has the state of its last tasks.
+        # Another task, as the run must stay failed: it has the state of its last tasks. One step without audit counts.
         notify_of_failure = NotifyOperator(
-            task_id="notify_of_failure", fail_on="NEVER", trigger_rule="one_failed", **of_all
+            task_id="notify_of_failure", fail_on="NEVER", trigger_rule="one_failed", unaudited_steps=1, **of_all
         )
         wait_for_sources >> audit >> publish >> [notify, notify_of_failure]
+    return dag
+
+
+def missing_dag(fleet: Fleet, cron: str = MISSING, most: int = MOST) -> DAG:
+    """Audits the newest steps that were recorded and that no run has audited, at most so many each time."""
+    arguments = ("--only-missing", f"--most={most}", fleet.configuration, "--fail-on=NEVER")
+    description = "Audits recorded steps that no run has audited"
+    read, published = fleet.assets(SOURCES), fleet.assets(TABLES)
+    with fleet.dag("missing", cron, 3, max_active_runs=1, description=description) as dag:
+        fleet.task("audit_missing_steps", "backfill", *arguments, inlets=read, outlets=published)
     return dag
 
 

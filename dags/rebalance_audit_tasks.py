@@ -26,8 +26,11 @@ CONNECTION = "spark_default"
 OWNER = "rebalance-audit"
 #: Sources are looked at again after so long.
 LOOK_EVERY = timedelta(seconds=30)
+#: After the interval's end: a cluster of which no source has come by then is awaited no more.
+LATE_AFTER = timedelta(minutes=10)
 SOURCES = ("membership_snapshots", "route_snapshots", "offset_snapshots", "client_snapshots", "topic_snapshots")
 TABLES = ("rebalance_intervals", "allocations", "queue_progress", "group_status", "strategy_comparison", "findings")
+TABLES += ("coverage",)
 DEFAULT_ARGS = {
     "owner": OWNER,
     "retries": 2,
@@ -182,15 +185,26 @@ class CommandOperator(BaseOperator):
 
 
 class SourcesSensor(BaseOperator):
-    """Wait, without worker and Spark, until the interval's snapshots have come, at most until a moment.
-    Default: the Variables `rebalance_audit_warehouse` and `rebalance_audit_config`. The log names what is missing.
+    """Wait, without worker and Spark, until each cluster's snapshots of the interval have come, at most until a moment.
+    A cluster of which no source has come is given up `late_after` the interval's end. Default: the Variables
+    `rebalance_audit_warehouse` and `rebalance_audit_config`. The log names what is missing.
     """
 
     template_fields = ("interval", "until", "warehouse", "config")
 
-    def __init__(self, *, interval: str, until: str, warehouse: str = "", config: str = "", **settings: Any) -> None:
+    def __init__(
+        self,
+        *,
+        interval: str,
+        until: str,
+        late_after: timedelta = LATE_AFTER,
+        warehouse: str = "",
+        config: str = "",
+        **settings: Any,
+    ) -> None:
         super().__init__(**settings)
-        self.interval, self.until, self.warehouse, self.config = interval, until, warehouse, config
+        self.interval, self.until, self.late_after = interval, until, late_after
+        self.warehouse, self.config = warehouse, config
 
     def execute(self, context: Any) -> None:
         """Looks, and defers as long as something is missing; raises where a source cannot be read."""
@@ -200,7 +214,7 @@ class SourcesSensor(BaseOperator):
         """One look: the first, or one after waiting."""
         missing = self._missing()
         if missing == []:
-            self.log.info("the snapshots of %s have arrived", self.interval)
+            self.log.info("no more snapshots of %s are awaited", self.interval)
             return
         awaited = "; ".join(missing or ["it is not known which to expect"])
         now, until = datetime.now(UTC), datetime.fromisoformat(self.until)
@@ -217,15 +231,16 @@ class SourcesSensor(BaseOperator):
         missing_sources = of_project("spark_jobs.operate.arrivals:missing_sources")
         audit_error = of_project("spark_jobs.errors:RebalanceAuditError")
         try:
-            missing: list[str] | None = missing_sources(*_tables_of(self), self.interval)
+            missing: list[str] | None = missing_sources(*_tables_of(self), self.interval, self.late_after)
         except audit_error as error:
             raise AirflowException(str(error)) from error
         return missing
 
 
 class NotifyOperator(BaseOperator):
-    """Sends notifications of the incidents that opened, got worse or were resolved, and of steps of which nothing was
-    published, each once; then it fails if an incident that was seen in the interval is at least `fail_on`. No Spark.
+    """Sends notifications of the incidents that opened, got worse or were resolved, of steps of which nothing was
+    published, and of clusters whose newest steps (`unaudited_steps` or more) no run has audited, each once; then it
+    fails if an incident that was seen in the interval is at least `fail_on`. No Spark.
 
     Variable `rebalance_audit_notifier`, JSON: `class`, an Airflow notifier; `kwargs`, its arguments, where
     templates see `cluster`, `title`, `text` and `notices`; `severity`, the least that is reported (WARN); `target`,
@@ -242,11 +257,13 @@ class NotifyOperator(BaseOperator):
         cluster: str,
         group: str,
         fail_on: str,
+        unaudited_steps: int = 2,
         warehouse: str = "",
         config: str = "",
         **settings: Any,
     ) -> None:
         super().__init__(**settings)
+        self.unaudited_steps = unaudited_steps
         self.interval, self.cluster, self.group, self.fail_on = interval, cluster, group, fail_on
         self.warehouse, self.config = warehouse, config
 
@@ -269,7 +286,7 @@ class NotifyOperator(BaseOperator):
             self.log.info("no notification: neither rebalance_audit_notifier nor REBALANCE_AUDIT_NOTIFY_URL is set")
             return
         request = of_project("spark_jobs.operate.notices:NoticeRequest")(
-            settings.get("target", "default"), settings.get("severity", "WARN"), routes
+            settings.get("target", "default"), settings.get("severity", "WARN"), routes, self.unaudited_steps
         )
         messages = of_project("spark_jobs.operate.notices:send_notices_without_spark")(
             warehouse, request, lambda message: _send(settings, message, context)

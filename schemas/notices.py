@@ -11,14 +11,21 @@ NOTICES = Table(
     schema=Struct(
         required("target", STRING, "file of the route, or the name of --target"),
         CLUSTER,
-        required("incident_id", STRING, "incident; of event rejected: an id of the cluster and step"),
+        required(
+            "incident_id", STRING, "incident; of events rejected, missing and back: an id of the cluster and time"
+        ),
         required(
             "event",
             STRING,
-            "opened, worse, resolved, withdrawn (not found by a later audit), or rejected (a step)",
+            "opened, worse, resolved, withdrawn (not found by a later audit), rejected (a step), or missing and "
+            "back (the audit of the cluster)",
+        ), rejected (a step), or missing and back (the "
+            "audit of the cluster)",
         ),
         required("severity", STRING, "worst severity of its findings then"),
-        required("rule", STRING, "rule of its first root cause; of event rejected: QUALITY_GATE"),
+        required(
+            "rule", STRING, "rule of its first root cause; QUALITY_GATE of rejected, AUDIT_MISSING of missing and back"
+        ),
         required("headline", STRING, "one sentence"),
         required("consumer_groups", Array(STRING), "its consumer groups then"),
         required("opened_at", TIMESTAMP, "UTC"),

@@ -23,6 +23,15 @@ def check_audit(arguments: Namespace) -> None:
         check_recorded(DeltaTables(location), *(named.get(name) for name in ("cluster", "group", "topic")))
 
 
+def check_backfill(arguments: Namespace) -> None:
+    """`check_audit`; raise `UsageError` if the steps are not named, or their number without --only-missing."""
+    if not arguments.only_missing and arguments.interval is None:
+        raise UsageError("backfill needs --interval, or --only-missing for all missing steps")
+    if not arguments.only_missing and arguments.most is not None:
+        raise UsageError("--most is about missing steps: give --only-missing with it")
+    check_audit(arguments)
+
+
 def check_ingest(arguments: Namespace) -> None:
     """`check_inputs`; raise `UsageError` without a recording or logs, or for logs without a cluster name."""
     if not arguments.FILE and not arguments.logs:

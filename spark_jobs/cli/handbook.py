@@ -36,7 +36,10 @@ _DEFAULTS = {
 def handbook() -> str:
     """The page: exit codes, shared options, and a section per command in the order of the help."""
     codes = "".join(f"- `{code.value}`: {meaning}\n" for code, meaning in EXIT_CODES.items())
-    note = "\n`backfill` and `late` exit with the worst code of their steps.\n\n## Shared options\n\n"
+    note = (
+        "\n`backfill` and `late` exit with the worst code of their steps, and with 2 instead of 0 if steps are still "
+        "missing.\n\n## Shared options\n\n"
+    )
     defaults = {option: {*_DEFAULTS[option]} for option in OPTIONS if _is_shared(option)}
     shared = [_item(option, *(each if len(each) == 1 else [""])) for option, each in defaults.items()]
     return _FRAME + codes + note + "\n".join([*shared, "", *(line for title in GROUPS for line in _group(title))])

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
-from schemas import AUDIT_RUNS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import RebalanceAuditError
@@ -16,7 +15,6 @@ from spark_jobs.pipeline.run import run
 from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.show.incident_table import publish_incidents
-from spark_jobs.store.read.published import runs_of
 from spark_jobs.store.read.through_spark import stored_in
 from spark_jobs.store.warehouse import Warehouse
 
@@ -28,24 +26,6 @@ Outcome: TypeAlias = RunRecord | RebalanceAuditError
 _HOW_TO_GO_ON = (
     "the steps published so far stay published: the same command does the rest, a backfill with --only-missing"
 )
-
-
-def published_steps(
-    spark: SparkSession, warehouse: Warehouse, interval: Interval, configuration: Configuration
-) -> set[Interval]:
-    """The interval's steps that a complete run published, unless another configuration replaced them."""
-    steps = list(configuration.grid.steps(interval))
-    published: set[Interval] = set()
-    stored = stored_in(spark, warehouse)
-    if not stored.exists(AUDIT_RUNS):
-        return published
-    for earlier in map(RunRecord, reversed(runs_of(stored, interval))):
-        replaced = {step for step in steps if earlier.spec.interval.intersect(step)}
-        if earlier.run["configuration_hash"] != configuration.hash():
-            published -= replaced
-        elif earlier.spec.covers_everything:
-            published |= replaced
-    return published
 
 
 def backfill(

@@ -47,15 +47,27 @@ def late_steps(
     late; one whose snapshots or results were deleted is not, and is logged. Raises `IntervalError` off the grid,
     `WarehouseError` or `SchemaMismatchError` for a table, `ConfigurationError` for another step length.
     """
-    late: set[Interval] = set()
     stored = DeltaTables(warehouse) if is_surely_reached(warehouse) else stored_in(spark, warehouse)
-    rewritten = _rewritten(stored, configuration, interval)
+    late = changed_steps(spark, warehouse, stored, configuration, _versions_read(stored, configuration, interval))
     _warn_of_deleted(stored, configuration, interval)
+    return sorted(late)
+
+
+def changed_steps(
+    spark: SparkSession,
+    warehouse: Warehouse,
+    stored: StoredTables,
+    configuration: Configuration,
+    versions: Mapping[Interval, Mapping[str, int]],
+) -> set[Interval]:
+    """The steps that would now read other rows than at these versions of the sources. Raises as `late_steps`."""
+    late: set[Interval] = set()
+    rewritten = _rewritten(stored, configuration, versions)
     by_sightings, newest = rewritten.pop(SIGHTINGS, ({}, None))
     for table, (by_version, present) in rewritten.items():
         late |= _changed(spark, warehouse, table, by_version, present, configuration)
     unchanged = {version: [step for step in steps if step not in late] for version, steps in by_sightings.items()}
-    return sorted(late | with_other_sightings(stored, configuration, unchanged, newest))
+    return late | with_other_sightings(stored, configuration, unchanged, newest)
 
 
 def is_nothing_late(location: Location, configuration: Configuration, interval: Interval) -> bool:
@@ -64,7 +76,7 @@ def is_nothing_late(location: Location, configuration: Configuration, interval: 
         return False
     stored = DeltaTables(location)
     try:
-        rewritten = _rewritten(stored, configuration, interval)
+        rewritten = _rewritten(stored, configuration, _versions_read(stored, configuration, interval))
         by_sightings, newest = rewritten.pop(SIGHTINGS, ({}, None))
         is_nothing = not rewritten and not with_other_sightings(stored, configuration, by_sightings, newest)
         if is_nothing:
@@ -76,11 +88,9 @@ def is_nothing_late(location: Location, configuration: Configuration, interval: 
 
 
 def _rewritten(
-    stored: StoredTables, configuration: Configuration, interval: Interval
+    stored: StoredTables, configuration: Configuration, versions: Mapping[Interval, Mapping[str, int]]
 ) -> dict[Table, tuple[StepsByVersion, int | None]]:
     """Per changed source, and `sightings`: the steps that may read other rows, and its version (None: gone)."""
-    configuration.grid.check_whole_steps(interval)
-    versions = _versions_read(stored, configuration, interval)
     rewritten: dict[Table, tuple[StepsByVersion, int | None]] = {}
     read_by_runs = (*SOURCES, SIGHTINGS) if configuration.sightings_days else SOURCES
     for table in read_by_runs if versions else ():
@@ -98,6 +108,7 @@ def _versions_read(
     stored: StoredTables, configuration: Configuration, interval: Interval
 ) -> dict[Interval, Mapping[str, int]]:
     """The source versions that the last complete run has read, by step; without steps whose rows were deleted."""
+    configuration.grid.check_whole_steps(interval)
     if not stored.exists(AUDIT_RUNS):
         return {}
     runs = [RunRecord(row) for row in runs_of(stored, interval)]

@@ -1,5 +1,5 @@
-"""Notifications of incidents that opened, got worse or were resolved, and of steps of which nothing was published; each
-once, as plain text per cluster.
+"""Notifications of incidents that opened, got worse or were resolved, of steps of which nothing was published, and of
+clusters that no run audits any more; each once, as plain text per cluster.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -10,15 +10,24 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from schemas import NOTICES
-from spark_jobs.domain.incidents.notices import REJECTED, Notice, NoticeScope, notices
+from spark_jobs.domain.incidents.notices import OF_AUDITS, Notice, NoticeScope, notices
 from spark_jobs.domain.incidents.team_routes import TeamRoute, targets_of
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.errors import NotDeliveredError, NothingPublishedError
+from spark_jobs.operate.missing import recorded_steps, usual_configuration
+from spark_jobs.operate.missing_audits import audit_notices
 from spark_jobs.operate.rejected_steps import rejected_steps
 from spark_jobs.pipeline.publish.claims import claim_notices
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
-from spark_jobs.show.text.notice_text import notices_text, notices_title, rejected_text, rejected_title
+from spark_jobs.show.text.notice_text import (
+    audit_text,
+    audit_title,
+    notices_text,
+    notices_title,
+    rejected_text,
+    rejected_title,
+)
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import PublishedTables, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
@@ -33,11 +42,14 @@ _TIMES = ("opened_at", "resolved_at", "last_seen_at")
 
 @dataclass(frozen=True)
 class NoticeRequest:
-    """The name of the default target, the minimum severity that is reported, and the routes to other targets."""
+    """The name of the default target, the minimum severity that is reported, the routes to other targets, and how many
+    of a cluster's newest recorded steps without an audit are reported.
+    """
 
     target: str = "default"
     least: str = "WARN"
     routes: tuple[TeamRoute, ...] = ()
+    unaudited_steps: int = 2
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -47,8 +59,8 @@ class NoticeRequest:
 
 @dataclass(frozen=True)
 class Message:
-    """Notifications of one cluster for one target, newest incident first, or of one rejected step. `audited_until`:
-    end of its newest step.
+    """Notifications of one cluster for one target, newest incident first, or of its audits. `audited_until`: end of
+    its newest step.
     """
 
     target: str
@@ -115,6 +127,7 @@ def messages(
     progress("reading the findings")
     sent = _sent(stored, request.targets)
     new = _of_rejected_steps(stored, request.target, sent[request.target])
+    new += _of_missing_audits(stored, request, sent[request.target])
     try:
         tables = published_tables(stored)
     except NothingPublishedError:
@@ -143,6 +156,22 @@ def _of_rejected_steps(stored: StoredTables, target: str, sent: Iterable[Notice]
     ]
 
 
+def _of_missing_audits(stored: StoredTables, request: NoticeRequest, sent: Iterable[Notice]) -> list[Message]:
+    recorded = recorded_steps(stored, usual_configuration(stored), datetime.now(UTC))
+    where = stored.location.location
+    return [
+        Message(
+            request.target,
+            notice.cluster,
+            audit_title(notice),
+            audit_text(where, notice),
+            (notice,),
+            from_micros(notice.opened_at if notice.resolved_at is None else notice.last_seen_at),
+        )
+        for notice in audit_notices(recorded, sent, RECENT, request.unaudited_steps)
+    ]
+
+
 def _of_incidents(
     tables: PublishedTables,
     request: NoticeRequest,
@@ -158,7 +187,7 @@ def _of_incidents(
     for target in request.targets:
         routed = (incident for incident in incidents if target in targets_of(request.routes, incident, request.target))
         ids = frozenset(incident.incident_id for incident in routed)
-        before = [notice for notice in sent[target] if notice.cluster in clusters and notice.event != REJECTED]
+        before = [notice for notice in sent[target] if notice.cluster in clusters and notice.event not in OF_AUDITS]
         scope = NoticeScope(since, recent, until, request.least, ids)
         of_target = sorted(notices(incidents, before, scope), key=by_cluster)
         for cluster, of_cluster in groupby(of_target, key=by_cluster):

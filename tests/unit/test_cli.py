@@ -38,6 +38,8 @@ from spark_jobs.domain.model.intervals import Interval, StepGrid, duration_text
 from spark_jobs.errors import ExitCode, PublishConflictError, QualityError, SetupError, WarehouseError
 from spark_jobs.installation import ROOT
 from spark_jobs.operate.backfill import Outcome
+from spark_jobs.operate.filling import Filling
+from spark_jobs.operate.missing import MissingStep, RecordedSteps
 from spark_jobs.pipeline.run_record import RunRecord, reported_severities
 from tests.support.commands import Typed
 from tests.support.consoles import cells, shown
@@ -72,7 +74,8 @@ def test_every_example_of_the_help_parses(command: str, typed: Typed) -> None:
         ("run --warehouse w --interval 2026-11-21T02:30/2026-11-21T03:00", "is off the grid"),
         (f"run --warehouse w --interval {HOUR} --config no.yaml", "no.yaml: cannot be read"),
         (f"run --warehouse= --interval {HOUR}", "the warehouse is empty"),
-        ("backfill --warehouse w", "the following arguments are required: --interval"),
+        ("backfill --warehouse w", "backfill needs --interval, or --only-missing for all missing steps"),
+        (f"backfill --warehouse w --interval {HOUR} --most 2", "--most is about missing steps: give --only-missing"),
         ("backfill --warehouse w --interval 2026-11-21/2026-11-21", "is empty"),
         ("backfill --warehouse w --interval 2026-11-21/2026-11-22 --jobs 17", "from 1 to 16"),
         ("backfill --warehouse w --interval 2026-11-21/2026-11-21T02:30", "is off the grid"),
@@ -289,11 +292,13 @@ def backfilled(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         return {STEPS[1]: audited(ERROR=1, INFO=2), STEPS[2]: HELD}
 
     monkeypatch.setattr("spark_jobs.api.start.start_spark", lambda *_, **__: None)
-    monkeypatch.setattr("spark_jobs.cli.commands.backfill.published_steps", lambda *_: {STEPS[0]})
+    chosen = Filling(STEPS[1:], STEPS[:1], STEPS[:1], 7)
+    monkeypatch.setattr("spark_jobs.cli.commands.backfill.filling", lambda *_: chosen)
     monkeypatch.setattr("spark_jobs.cli.commands.backfill.backfill", backfill)
     return called
 
 
+MISSING = [MissingStep("eu", STEPS[0], None)]
 #: Whether a remote store is there, only Spark is asked.
 BACKFILL = "backfill --warehouse s3a://b/w --interval 2026-11-21T02:00/2026-11-21T05:00"
 
@@ -315,6 +320,8 @@ def test_a_backfill_prints_each_step_as_json(typed: Typed) -> None:
         "interval": "2026-11-21T02:00:00Z/2026-11-21T05:00:00Z",
         "audited": [audited],
         "left_out": ["2026-11-21T02:00:00Z/2026-11-21T03:00:00Z"],
+        "rejected": ["2026-11-21T02:00:00Z/2026-11-21T03:00:00Z"],
+        "postponed": 7,
         "failed": [failed | {"step": "2026-11-21T04:00:00Z/2026-11-21T05:00:00Z"}],
         "findings": {"INFO": 2, "WARN": 0, "ERROR": 1},
     }
@@ -339,6 +346,9 @@ def test_the_error_of_a_late_step_is_printed_once(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("spark_jobs.cli.commands.late.is_nothing_late", lambda *_: False)
     monkeypatch.setattr("spark_jobs.cli.commands.late.late_steps", lambda *_: STEPS[1:])
     monkeypatch.setattr("spark_jobs.cli.commands.late.backfill", backfill)
+    monkeypatch.setattr(
+        "spark_jobs.cli.commands.late.recorded_steps", lambda *_: RecordedSteps({}, MISSING, {}, STEPS[0].start)
+    )
     assert typed(BACKFILL.replace("backfill", "late"), code=4).err.splitlines() == [
         "checking paths and tables",
         "loading the audit",
@@ -349,13 +359,43 @@ def test_the_error_of_a_late_step_is_printed_once(monkeypatch: pytest.MonkeyPatc
     ]
 
 
+def test_late_lists_missing_steps_and_exits_with_2_if_there_are_some(
+    monkeypatch: pytest.MonkeyPatch, typed: Typed
+) -> None:
+    monkeypatch.setattr("spark_jobs.cli.commands.late.is_nothing_late", lambda *_: True)
+    recorded = RecordedSteps({}, MISSING, {}, STEPS[0].start)
+    monkeypatch.setattr("spark_jobs.cli.commands.late.recorded_steps", lambda *_: recorded)
+    command = BACKFILL.replace("backfill", "late")
+    assert typed(command, code=2).lines[1:] == [
+        "eu 2026-11-21T02:00Z/2026-11-21T03:00Z NOT_AUDITED",
+        "1 time without a complete audit.",
+    ]
+    times = [{"cluster": "eu", "interval": "2026-11-21T02:00:00Z/2026-11-21T03:00:00Z", "why": "NOT_AUDITED"}]
+    assert typed(f"{command} --json", code=2).document["missing"] == times
+    recorded = RecordedSteps({}, [], {}, STEPS[0].start)
+    assert typed(command).lines == ["0 published steps of 2026-11-21T02:00Z/2026-11-21T05:00Z were late."]
+
+
 @pytest.mark.usefixtures("backfilled")
 def test_a_backfill_is_lines_where_nobody_watches(typed: Typed) -> None:
     assert typed(f"{BACKFILL} --only-missing", code=4).lines == [
         "audited 2026-11-21T03:00Z/2026-11-21T04:00Z run=r1 3 findings: 1 ERROR, 2 INFO",
         "failed 2026-11-21T04:00Z/2026-11-21T05:00Z PublishConflictError: run\\x1b x holds it",
         "Steps: 1 audited, 1 left out, 1 failed. 3 findings: 1 ERROR, 2 INFO",
+        "Not tried again, as the snapshots did not change: 1 rejected step.",
+        "Still missing: 7 steps.",
     ]
+
+
+@pytest.mark.parametrize(("rejected", "postponed", "code"), [([], 0, 0), ([STEPS[0]], 0, 2), ([], 1, 2)])
+def test_a_backfill_without_steps_starts_no_spark_and_reports_what_is_still_missing(
+    rejected: list[Interval], postponed: int, code: int, monkeypatch: pytest.MonkeyPatch, typed: Typed
+) -> None:
+    chosen = Filling([], rejected, [], postponed)
+    monkeypatch.setattr("spark_jobs.cli.commands.backfill.filling", lambda *_: chosen)
+    monkeypatch.setattr("spark_jobs.cli.commands.backfill.spark_for", None)
+    printed = typed("backfill --warehouse s3a://b/w --only-missing --json", code=code)
+    assert (printed.document["interval"], printed.document["audited"]) == (None, [])
 
 
 def test_a_backfill_is_a_bar_on_a_terminal() -> None:
@@ -375,7 +415,7 @@ def test_a_backfill_is_a_bar_on_a_terminal() -> None:
 
 def test_a_backfill_is_a_table_on_a_terminal() -> None:
     outcomes: dict[Interval, Outcome] = {STEPS[0]: audited(WARN=1), STEPS[1]: HELD}
-    rows = cells(lambda console: show_backfill(console, outcomes, 0), 100)
+    rows = cells(lambda console: show_backfill(console, outcomes, Filling([])), 100)
     assert ["audited", "2026-11-21T02:00Z/2026-11-21T03:00Z", "1", "finding:", "1", "WARN"] in rows
     assert ["failed", "2026-11-21T03:00Z/2026-11-21T04:00Z", "PublishConflictError"] in rows
     assert ["run\\x1b", "x"] in rows

@@ -25,7 +25,9 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError
 from spark_jobs.ingest.load import IngestReport
 from spark_jobs.installation import ROOT
+from spark_jobs.operate.filling import Filling
 from spark_jobs.operate.forget import ForgottenCluster
+from spark_jobs.operate.missing import MissingStep, RecordedSteps, missing_times
 from spark_jobs.operate.retention import ExpiredRows
 from spark_jobs.operate.upgrade import Upgraded
 from spark_jobs.operate.upkeep import Maintained
@@ -163,15 +165,21 @@ NEXT = Interval(HOUR.end, HOUR.end + timedelta(hours=1))
 _FAILED = Result(HOUR.start, "findings", "e", "c", "critical", False, 0.5, 1, 2.0, ["x"], ["eu"])
 _EXPIRED = ExpiredRows("t", 1, HOUR.start, HOUR.end)
 _FORGOTTEN = ForgottenCluster("eu", 3, HOUR.start, HOUR.end)
+_MISSING = missing_times(RecordedSteps({}, [MissingStep("c", HOUR, None)], {}, HOUR.start))
 #: By section of the page, documents of commands that start Spark.
 DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {
     "ingest": [vars(IngestReport(span=(HOUR.start, HOUR.end)))],
     "run": [run_document(_RECORD)],
-    "backfill": [backfill._backfill_document(HOUR, {HOUR: _RECORD, NEXT: PublishConflictError("e")}, [HOUR])],
+    "backfill": [
+        backfill._backfill_document(
+            HOUR, {HOUR: _RECORD, NEXT: PublishConflictError("e")}, Filling([HOUR], [NEXT], [HOUR])
+        )
+    ],
     "late": [
-        {"interval": HOUR, "late": [late._late_document(HOUR, outcome)]}
+        {"interval": HOUR, "late": [late._late_document(HOUR, outcome)], "missing": _MISSING}
         for outcome in (_RECORD, PublishConflictError("e"))
     ],
+    "runs --missing": [{"missing": _MISSING}],
     "validate": [validation._validation_document(Validation("r", HOUR, [_FAILED], Path("p")), [_FAILED])],
     "verify": [vars(Verified("r", HOUR, {}, "1", "2"))],
     "maintain": [

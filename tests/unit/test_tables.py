@@ -17,6 +17,7 @@ from spark_jobs.cli.show_incidents import show_findings
 from spark_jobs.cli.validation import show_failures
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError
+from spark_jobs.operate.filling import Filling
 from spark_jobs.operate.upkeep import Maintained
 from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.show.clients import ClientSeen
@@ -108,7 +109,7 @@ SHOWN: dict[str, tuple[Callable[[Console], None], list[str]]] = {
     "failures": (lambda console: show_failures(console, [FAILURE], 70), []),
     "maintained": (lambda console: show_maintained(console, [TABLE]), []),
     "findings": (lambda console: show_findings(console, [FINDING]), []),
-    "backfill": (lambda console: show_backfill(console, {STEP: RECORD, NEXT: HELD}, 0), []),
+    "backfill": (lambda console: show_backfill(console, {STEP: RECORD, NEXT: HELD}, Filling([])), []),
 }
 
 

@@ -112,7 +112,7 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "notify": Command(
-        "Send one notification per incident that opened, got worse or was resolved since the last one, or closed gate.",
+        "Send one notification per incident that opened, got worse or was resolved, closed gate, or missing audit.",
         required="--warehouse",
         optional="--config --to --target=default --at-least=WARN --dry-run",
         examples=(
@@ -122,16 +122,17 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "backfill": Command(
         "Audit a long history, one run per step; a failed step does not stop the others.",
-        required="--warehouse --interval",
-        optional="--config --jobs --only-missing --fail-on=ERROR --scale --json",
-        check="check_audit",
+        required="--warehouse",
+        optional="--interval --config --jobs --only-missing --most --fail-on=ERROR --scale --json",
+        check="check_backfill",
         examples=(
             "--warehouse /data/audit --interval 2026-11-01/2026-12-01 --jobs 2",
             "--warehouse /data/audit --interval 2026-11-01/2026-12-01 --only-missing --json",
+            "--warehouse /data/audit --only-missing --most 4",
         ),
     ),
     "late": Command(
-        "Audit steps again whose snapshots arrived or changed after they were published.",
+        "Audit steps again whose snapshots arrived or changed after they were published; list missing steps.",
         required="--warehouse --interval",
         optional="--config --fail-on=ERROR --scale --json",
         check="check_audit",
@@ -198,10 +199,14 @@ COMMANDS: Mapping[str, Command] = {
         examples=("--warehouse ./warehouse", "--warehouse lake.audit --days 30 --config audit.yaml"),
     ),
     "runs": Command(
-        "List the runs, newest first: time, configuration, code and outcome.",
+        "List the runs, newest first: time, configuration, code and outcome; or the steps that no run audited.",
         required="--warehouse",
-        optional="--interval --last --tz --json --format",
-        examples=("--warehouse ./warehouse", "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --json"),
+        optional="--interval --last --missing --tz --json --format",
+        examples=(
+            "--warehouse ./warehouse",
+            "--warehouse ./warehouse --missing",
+            "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --json",
+        ),
     ),
     "clients": Command(
         "Find a consumer by client id or host: its groups, and when it was a member.",

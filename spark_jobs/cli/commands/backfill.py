@@ -2,11 +2,14 @@
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
 from itertools import count
 from typing import Any, TypeAlias
 
+from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
@@ -16,31 +19,54 @@ from spark_jobs.cli import terminal
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.exit_codes import steps_exit_code
 from spark_jobs.cli.show_incidents import findings_text
-from spark_jobs.domain.model.intervals import Interval, format_utc
+from spark_jobs.domain.model.intervals import EVER, Interval, format_utc
 from spark_jobs.domain.model.severities import SEVERITIES
-from spark_jobs.errors import RebalanceAuditError
-from spark_jobs.operate.backfill import Outcome, StepProgress, audited, backfill, failed, published_steps
+from spark_jobs.domain.phrases import count as count_of
+from spark_jobs.errors import ExitCode, RebalanceAuditError
+from spark_jobs.operate.backfill import Outcome, StepProgress, audited, backfill, failed
+from spark_jobs.operate.filling import Filling, VersionsRead, filling
+from spark_jobs.operate.late import changed_steps
+from spark_jobs.store.read.delta import DeltaTables, is_surely_reached
+from spark_jobs.store.read.through_spark import stored_in
 from spark_jobs.store.warehouse import Warehouse
 
 
 def backfill_command(arguments: Namespace) -> int:
-    """The `steps_exit_code` of all steps."""
+    """The `steps_exit_code` of all steps; 2 in the place of 0 if steps are still missing."""
     configuration, warehouse = arguments.config, Warehouse.parse(arguments.warehouse)
     console = Console(stderr=True)
     with terminal.progress_on(console) as say:
-        spark = spark_for(warehouse, arguments.scale, say, snapshots_of(arguments.interval))
-        done = published_steps(spark, warehouse, arguments.interval, configuration) if arguments.only_missing else set()
-    missing = [step for step in configuration.grid.steps(arguments.interval) if step not in done]
-    with bar_on(console, len(missing)) as tell:
-        outcomes = backfill(spark, warehouse, missing, configuration, arguments.jobs, tell)
-    if not answered(arguments, _backfill_document(arguments.interval, outcomes, sorted(done))):
-        show_backfill(Console(), outcomes, len(done))
-        terminal.show_next("report", arguments.warehouse, interval=str(arguments.interval))
+        spark = cache(lambda: spark_for(warehouse, arguments.scale, say, snapshots_of(arguments.interval or EVER)))
+        if arguments.only_missing:
+            chosen = _missing(arguments, warehouse, spark)
+        else:
+            chosen = Filling([*configuration.grid.steps(arguments.interval)])
+        outcomes: Mapping[Interval, Outcome] = {}
+        if chosen.steps:
+            spark()
+    if chosen.steps:
+        with bar_on(console, len(chosen.steps)) as tell:
+            outcomes = backfill(spark(), warehouse, chosen.steps, configuration, arguments.jobs, tell)
+    if not answered(arguments, _backfill_document(arguments.interval, outcomes, chosen)):
+        show_backfill(Console(), outcomes, chosen)
+        terminal.show_next("report", arguments.warehouse, interval=arguments.interval and str(arguments.interval))
     records = audited(outcomes).values()
     warnings = Counter(text for record in records for text in (*record.warnings, *record.quality_warnings))
     for text, times in warnings.items():
         terminal.print_to_stderr(f"warning, in steps: {times}: {text}")
-    return steps_exit_code(outcomes.values(), arguments.fail_on)
+    code = steps_exit_code(outcomes.values(), arguments.fail_on)
+    return code or (ExitCode.WARNINGS if chosen.rejected or chosen.postponed else code)
+
+
+def _missing(arguments: Namespace, warehouse: Warehouse, spark: Callable[[], SparkSession]) -> Filling:
+    """Spark starts only if it alone reads the warehouse, or compares what rejected steps would read."""
+    configuration = arguments.config
+    stored = DeltaTables(warehouse) if is_surely_reached(warehouse) else stored_in(spark(), warehouse)
+
+    def changed(versions: VersionsRead) -> set[Interval]:
+        return changed_steps(spark(), warehouse, stored, configuration, versions)
+
+    return filling(stored, configuration, datetime.now(UTC), changed, arguments.interval, arguments.most)
 
 
 #: A step that has come to its end, and what became of it.
@@ -50,7 +76,7 @@ _OF_STEP = ("warnings", "quality_warnings", "observed")
 
 
 def _backfill_document(
-    interval: Interval, outcomes: Mapping[Interval, Outcome], left_out: Iterable[Interval]
+    interval: Interval | None, outcomes: Mapping[Interval, Outcome], chosen: Filling
 ) -> dict[str, Any]:
     records, errors = audited(outcomes), failed(outcomes)
     severities = _severities(outcomes)
@@ -61,7 +87,9 @@ def _backfill_document(
             | {name: getattr(record, name) for name in _OF_STEP}
             for step, record in records.items()
         ],
-        "left_out": [*left_out],
+        "left_out": [*chosen.left_out],
+        "rejected": [*chosen.rejected],
+        "postponed": chosen.postponed,
         "failed": [
             {"step": step, "error": type(error).__name__, "reason": str(error), "exit_code": error.exit_code}
             for step, error in errors.items()
@@ -113,11 +141,17 @@ def bar_on(console: Console, total: int) -> Iterator[StepProgress]:
         yield tell
 
 
-def show_backfill(console: Console, outcomes: Mapping[Interval, Outcome], left_out: int) -> None:
+def show_backfill(console: Console, outcomes: Mapping[Interval, Outcome], chosen: Filling) -> None:
     """Show what became of every step, its findings by severity or the reason it failed, and how many were left out."""
+    left_out = len(chosen.left_out)
     counts = f"Steps: {len(audited(outcomes))} audited, {left_out} left out, {len(failed(outcomes))} failed. "
     ended: list[Ended] = [*audited(outcomes).items(), *failed(outcomes).items()]
     terminal.show_table(console, "Steps (UTC)", _STEP_COLUMNS, ended, counts + findings_text(_severities(outcomes)))
+    if chosen.rejected:
+        number = count_of(len(chosen.rejected), "rejected step")
+        terminal.print_line(console, f"Not tried again, as the snapshots did not change: {number}.")
+    if chosen.postponed:
+        terminal.print_line(console, f"Still missing: {count_of(chosen.postponed, 'step')}.")
 
 
 def _ending(ended: Ended) -> Text:

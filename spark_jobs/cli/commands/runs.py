@@ -14,16 +14,22 @@ from schemas import AUDIT_RUNS
 from spark_jobs.api.warehouse import AuditedWarehouse
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.questions import opened, time_of
-from spark_jobs.cli.terminal import Column, show_next, show_table, zone_name
+from spark_jobs.cli.terminal import Column, print_line, show_next, show_table, zone_name
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.phrases import count
 from spark_jobs.errors import ExitCode
+from spark_jobs.operate.missing import missing_times, recorded_steps, usual_configuration
 from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.read.published import runs_of
 
+#: A row of `audit_runs`, or of `missing_times`.
+Run = Mapping[str, Any]
+
 
 def runs_command(arguments: Namespace) -> int:
-    """Exit code 0 whatever became of the runs; 2 where there is none."""
+    """Exit code 0 whatever became of the runs; 2 where there is none, or where steps are missing, if asked for them."""
+    if arguments.missing:
+        return _missing_steps(arguments)
     with opened(arguments) as warehouse:
         warehouse.progress("reading the runs")
         runs = runs_of(warehouse.stored, _time(arguments, warehouse), rejected=True)
@@ -34,16 +40,44 @@ def runs_command(arguments: Namespace) -> int:
     return ExitCode.CLEAN if runs else ExitCode.WARNINGS
 
 
+def _missing_steps(arguments: Namespace) -> int:
+    with opened(arguments) as warehouse:
+        stored, now, interval = warehouse.stored, warehouse.clock(), _time(arguments, warehouse)
+        missing = missing_times(recorded_steps(stored, usual_configuration(stored), now, interval))
+    if not answered(arguments, {"missing": missing}, partial(_missing_table, missing or [])):
+        show_missing(Console(), missing)
+        if missing:
+            show_next("backfill --only-missing", arguments.warehouse)
+    return ExitCode.CLEAN if missing == [] else ExitCode.WARNINGS
+
+
+def _missing_table(missing: Sequence[Run]) -> pa.Table:
+    rows = [
+        {name: row[name] for name in ("cluster", "why")}
+        | {"interval_start": row["interval"].start, "interval_end": row["interval"].end}
+        for row in missing
+    ]
+    text, time = pa.string(), pa.timestamp("us", "UTC")
+    columns = {"cluster": text, "interval_start": time, "interval_end": time, "why": text}
+    return pa.Table.from_pylist(rows, pa.schema(list(columns.items())))
+
+
+def show_missing(console: Console, missing: Sequence[Run] | None) -> None:
+    """Rows of `missing_times`."""
+    if missing is None:
+        print_line(console, "It is unknown what was recorded: `maintain` fills the table sightings.")
+        return
+    title = f"Recorded, and not audited ({zone_name()})"
+    summary = f"{count(len(missing), 'time')} without a complete audit."
+    show_table(console, title, _MISSING_COLUMNS, missing, summary)
+
+
 def _time(arguments: Namespace, warehouse: AuditedWarehouse) -> Interval | None:
     """`--last` ends now: a rejected run leaves no audited step behind."""
     if arguments.last is None:
         return warehouse.time(**time_of(arguments, warehouse))
     now = warehouse.clock()
     return Interval(now - timedelta(seconds=arguments.last), now)
-
-
-#: A row of `audit_runs`.
-Run = Mapping[str, Any]
 
 
 def show_runs(console: Console, runs: Sequence[Run]) -> None:
@@ -63,6 +97,11 @@ def _audited(run: Run) -> tuple[str, str]:
     return str(Interval(run["interval_start"], run["interval_end"])), of
 
 
+_MISSING_COLUMNS: tuple[Column[Run], ...] = (
+    Column("cluster", lambda row: row["cluster"], "{}", fold=True),
+    Column("time", lambda row: str(row["interval"]), "{}", fold=True),
+    Column("why", lambda row: row["why"], "{}"),
+)
 _RUN_COLUMNS: tuple[Column[Run], ...] = (
     Column("run\noutcome", _outcome, lambda run: f"{run['outcome']} run={run['run_id']}", fixed=True),
     Column("audited\nof", _audited, "interval={} of={}", fold=True),

@@ -9,13 +9,15 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.severities import SEVERITIES
 
 OPENED, WORSE, RESOLVED, WITHDRAWN = "opened", "worse", "resolved", "withdrawn"
-#: Of a notification that is about no incident: nothing was published of a step.
-REJECTED = "rejected"
+#: Of a notification that is about no incident: nothing was published of a step; no run has audited a cluster's newest
+#: steps; runs audit it again.
+REJECTED, MISSING, BACK = "rejected", "missing", "back"
+OF_AUDITS = frozenset((REJECTED, MISSING, BACK))
 
 
 class Notice(NamedTuple):
     """One notification about an incident as it was then, sent or to be sent; microseconds. `event`: `opened`, `worse`,
-    `resolved`, or `withdrawn` (gone from a later audit); or `rejected`, about a step. `root_finding_ids`: the first and
+    `resolved`, or `withdrawn` (gone from a later audit); or one of OF_AUDITS. `root_finding_ids`: the first and
     the last finding of each root, which identify it if its id changed.
     """
 

@@ -35,6 +35,23 @@ def rejected_text(warehouse: str, message: str) -> str:
     return "\n".join(map(printable, lines))
 
 
+def audit_title(notice: Notice) -> str:
+    """Such as `rebalance-audit eu: the audit is missing since 2026-11-21T02:00Z`."""
+    return printable(f"rebalance-audit {notice.cluster}: {notice.headline[:1].lower()}{notice.headline[1:]}")
+
+
+def audit_text(warehouse: str, notice: Notice) -> str:
+    """A sentence about the audits of a cluster, and below it how to list what is missing."""
+    until = format_utc(from_micros(notice.last_seen_at))
+    text = (
+        f"No run has audited {notice.cluster} since then, and it was recorded until {until}. Check the scheduler."
+        if notice.resolved_at is None
+        else f"Runs have audited {notice.cluster} until {until}. Earlier steps may still be missing."
+    )
+    full = f"In full: rebalance-audit runs --missing --warehouse {shlex.quote(warehouse)}"
+    return "\n".join(map(printable, (text, full)))
+
+
 def notices_text(warehouse: str, notices: Sequence[Notice]) -> str:
     """A line for each in the order given, and below them how to see one in full."""
     lines = [*map(_line, notices[:_NAMED])]

@@ -149,13 +149,16 @@ def notified(task: Any) -> dict[str, str]:
 
 
 def sensed(task: Any) -> dict[str, str]:
-    """What the sensor does where a source is not there, has not come, is still missing at the end, and has come."""
+    """What the sensor does where a source is not there, has not come, is still missing at the end, is missing of a
+    whole cluster for too long, and has come.
+    """
     from schemas import CLIENT_SNAPSHOTS, SOURCES
     from tests.support.stored import write
 
     warehouse, now = Path(tempfile.mkdtemp()), datetime.now(UTC)
     set_variables(warehouse=str(warehouse), config="")
     task.interval, later = "2026-11-21T02:00Z/2026-11-21T03:00Z", (now + timedelta(hours=1)).isoformat()
+    late_after, task.late_after = task.late_after, timedelta(days=36_500)
 
     def look(until: str = later) -> str:
         task.until = until
@@ -168,7 +171,7 @@ def sensed(task: Any) -> dict[str, str]:
     def come(minute: int) -> None:
         for table in SOURCES:
             captured_at = datetime(2026, 11, 21, 2, tzinfo=UTC) + timedelta(minutes=minute)
-            write(warehouse, table, [{"captured_at": captured_at}])
+            write(warehouse, table, [{"cluster": "c", "captured_at": captured_at}])
 
     found = {"no table": look()}
     for table in SOURCES:
@@ -177,6 +180,9 @@ def sensed(task: Any) -> dict[str, str]:
     found["nothing known"] = look()
     come(-1)
     found |= {"missing": look(), "too late": look(now.isoformat())}
+    task.late_after = late_after
+    found["given up"] = f"{look()} after {late_after}"
+    task.late_after = timedelta(days=36_500)
     come(60)
     return found | {"come": look()}
 

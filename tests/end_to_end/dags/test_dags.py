@@ -56,6 +56,9 @@ def test_dags_are_these_and_no_others(described: dict[str, Any]) -> None:
         "rebalance_audit_late": dag(
             "30 3 * * *", 1, {"audit_late_steps": task() | {"inlets": SOURCES, "outlets": TABLES}}
         ),
+        "rebalance_audit_missing": dag(
+            "45 * * * *", 1, {"audit_missing_steps": task() | {"inlets": SOURCES, "outlets": TABLES}}
+        ),
         "rebalance_audit_maintain": dag("30 4 * * *", 1, {"maintain": task(timeout=6 * HOUR)}),
     }
 
@@ -68,7 +71,9 @@ def test_commands_are_those_of_the_checked_in_file(described: dict[str, Any]) ->
 def test_other_fleets_are_a_line_each_with_their_own_warehouse_and_operator(described: dict[str, Any]) -> None:
     fleets = described["fleets"]
     assert fleets["errors"] == {}
-    assert fleets["dags"] == [f"{name}_{dag}" for name in ("cn", "eu", "us") for dag in ("hourly", "late", "maintain")]
+    assert fleets["dags"] == [
+        f"{name}_{dag}" for name in ("cn", "eu", "us") for dag in ("hourly", "late", "maintain", "missing")
+    ]
     words = (
         "task audit --warehouse=s3a://lake/{} --interval=2026-11-21T02:00:00Z/2026-11-21T03:00:00Z "
         "--run=scheduled__2026-11-21T02:00:00+00:00 --cluster= --group= --config={}"
@@ -80,7 +85,7 @@ def test_other_fleets_are_a_line_each_with_their_own_warehouse_and_operator(desc
         "connection": "spark_eu",
         "waits for": "s3a://lake/eu /etc/eu.yaml",
         "inlets": "eu_membership_snapshots s3a://lake/eu/membership_snapshots",
-        "outlets": "eu_findings s3a://lake/eu/findings",
+        "outlets": "eu_coverage s3a://lake/eu/coverage",
     }
     assert fleets["us"] == {
         "schedule": "15 * * * *",
@@ -89,7 +94,7 @@ def test_other_fleets_are_a_line_each_with_their_own_warehouse_and_operator(desc
         "connection": None,
         "waits for": "s3a://lake/us",
         "inlets": "us_membership_snapshots s3a://lake/us/membership_snapshots",
-        "outlets": "us_findings s3a://lake/us/findings",
+        "outlets": "us_coverage s3a://lake/us/coverage",
     }
     assert fleets["cn"]["operator"] == "PodOperator"
     assert fleets["cn"]["words"] == words.format("cn", "")
@@ -137,6 +142,7 @@ def test_sources_are_waited_for_until_they_have_come_or_the_time_of_grace_is_ove
         "nothing known": "deferred for 3600 s, then look",
         "missing": "deferred for 30 s, then look",
         "too late": "done",
+        "given up": "done after 0:10:00",
         "come": "done",
     }
 

@@ -28,6 +28,6 @@ def test_the_dags_are_read(built: Built, tmp_path_factory: pytest.TempPathFactor
     said = must(installed("python", "-c", READ, before=(*home, f"PYTHONPATH={installed.here / 'dags'}")))
     assert json.loads(said.splitlines()[-1]) == {
         "errors": {},
-        "dags": ["rebalance_audit_hourly", "rebalance_audit_late", "rebalance_audit_maintain"],
+        "dags": [f"rebalance_audit_{name}" for name in ("hourly", "late", "maintain", "missing")],
         "script": f"{installed.packages}/rebalance_audit/spark_jobs/submit/main.py",
     }

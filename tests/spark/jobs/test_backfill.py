@@ -1,7 +1,7 @@
 """A history of three steps, audited a run per step: what comes of it, of steps that fail, and of going on later."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,18 +9,20 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from schemas import AUDIT_RUNS, INCIDENTS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, Table
+from schemas import AUDIT_RUNS, INCIDENTS, MEMBERSHIP_SNAPSHOTS, OUTPUTS, SIGHTINGS, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.errors import IntervalError, PublishConflictError, QualityError
+from spark_jobs.errors import PublishConflictError, QualityError
 from spark_jobs.operate import backfill as module
-from spark_jobs.operate.backfill import audited, backfill, failed, published_steps
+from spark_jobs.operate.backfill import audited, backfill, failed
+from spark_jobs.operate.filling import VersionsRead, filling
+from spark_jobs.operate.late import changed_steps
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.publish.content import Content, content
 from spark_jobs.pipeline.run import RunRecord, RunSpec, run
+from spark_jobs.store.read.through_spark import stored_in
 from spark_jobs.store.warehouse import Warehouse
-from tests.support.snapshots import append, healthy_group, load, membership
-from tests.support.stored import audit_run
+from tests.support.snapshots import healthy_group, load, membership, sighting
 from tests.support.times import at
 
 #: Ten minutes a step.
@@ -82,10 +84,10 @@ def test_steps_that_fail_fail_alone_and_are_what_is_missing(
     spark: SparkSession, warehouse: Warehouse, in_one_run: dict[str, Content]
 ) -> None:
     """A thirtieth of the second step's rows break a rule (1 % may), and another run holds the third."""
-    assert published_steps(spark, warehouse, WHOLE, TEN_MINUTES) == set()
-    rows = history()
+    rows = history() | {SIGHTINGS: [sighting(0, 1799, consumer_group="g")]}
     rows[MEMBERSHIP_SNAPSHOTS].append(membership(705, "", group="broken"))
     load(spark, warehouse, rows)
+    assert to_fill(spark, warehouse) == (STEPS, [], [])
     with claim(warehouse, RunSpec(THIRD), "other"):
         outcomes = backfill(spark, warehouse, STEPS, TEN_MINUTES)
     assert list(audited(outcomes)) == [FIRST]
@@ -94,47 +96,29 @@ def test_steps_that_fail_fail_alone_and_are_what_is_missing(
     assert "few_rows_are_quarantined failed in the step 2026-03-01T10:10Z" in str(errors[SECOND])
     assert str(errors[THIRD]).startswith("run other is auditing 2026-03-01T10:20Z/2026-03-01T10:30Z")
 
-    assert published_steps(spark, warehouse, WHOLE, OTHER) == set()
-    assert published_steps(spark, warehouse, WHOLE, TEN_MINUTES) == {FIRST}
+    assert to_fill(spark, warehouse, OTHER) == (STEPS, [], [])
+    # Snapshots of later times do not change what the rejected step reads.
+    load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(1900, "c1")]})
+    assert to_fill(spark, warehouse) == ([THIRD], [SECOND], [FIRST])
     warehouse.delta_table(spark, MEMBERSHIP_SNAPSHOTS).delete("consumer_group = 'broken'")
+    assert to_fill(spark, warehouse) == ([SECOND, THIRD], [], [FIRST])
     outcomes = backfill(spark, warehouse, [SECOND, THIRD], TEN_MINUTES)
     assert severities(audited(outcomes).values()) == [TWINS, {}]
     assert contents(spark, warehouse) == in_one_run
-    assert published_steps(spark, warehouse, WHOLE, TEN_MINUTES) == set(STEPS)
+    assert to_fill(spark, warehouse) == ([], [], STEPS)
 
 
-def test_the_steps_that_are_published(spark: SparkSession, warehouse: Warehouse) -> None:
-    """Runs in the order of their ends: what counts is whose rows a step holds now."""
-    wide = Interval(at(-600), at(1200))
-    a_minute = Configuration(step_seconds=60)
-    rows = [
-        recorded(1, wide, TEN_MINUTES),
-        recorded(2, THIRD, TEN_MINUTES, outcome="rejected"),
-        recorded(3, THIRD, TEN_MINUTES, cluster="c"),
-        recorded(4, Interval(at(540), at(600)), a_minute, topic="t"),
-        recorded(5, SECOND, OTHER),
-        recorded(6, SECOND, TEN_MINUTES),
-        recorded(7, THIRD, TEN_MINUTES, consumer_group="g"),
-    ]
-    warehouse.create(spark, [AUDIT_RUNS])
-    # The newest first, as they need not stand in the order of their ends.
-    append(spark, warehouse, AUDIT_RUNS, *rows[::-1])
-    assert published_steps(spark, warehouse, WHOLE, TEN_MINUTES) == {SECOND}
-    assert published_steps(spark, warehouse, WHOLE, OTHER) == set()
-    assert published_steps(spark, warehouse, Interval(at(-600), at(600)), TEN_MINUTES) == {Interval(at(-600), at(0))}
-    with pytest.raises(IntervalError, match="is off the grid of 600 s steps"):
-        published_steps(spark, warehouse, Interval(at(0), at(700)), TEN_MINUTES)
+def to_fill(
+    spark: SparkSession, warehouse: Warehouse, configuration: Configuration = TEN_MINUTES
+) -> tuple[Sequence[Interval], Sequence[Interval], Sequence[Interval]]:
+    """The steps to audit, those not tried again, and those left out."""
+    stored = stored_in(spark, warehouse)
 
+    def changed(versions: VersionsRead) -> set[Interval]:
+        return changed_steps(spark, warehouse, stored, configuration, versions)
 
-def recorded(minute: int, interval: Interval, configuration: Configuration, **changes: Any) -> dict[str, Any]:
-    """A row of `audit_runs` whose run ended in that minute."""
-    configured = {
-        "step_seconds": configuration.step_seconds,
-        "configuration_hash": configuration.hash(),
-        "configuration": configuration.canonical_json(),
-    }
-    times = {"started_at": at(0), "finished_at": at(60 * minute)}
-    return audit_run(interval, {}, run_id=str(minute), **times) | configured | changes
+    found = filling(stored, configuration, at(1800), changed, WHOLE)
+    return found.steps, found.rejected, found.left_out
 
 
 Run = Callable[[Interval, Callable[[str], None]], None]

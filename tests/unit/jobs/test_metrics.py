@@ -9,7 +9,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from schemas import COVERAGE, FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
-from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.show.metrics import registry
 from tests.support import published
@@ -76,7 +75,7 @@ def warehouse(tmp_path: Path) -> Path:
     of_groups += [("old", last - 7 * DAY + 1, 3600), ("g", last - 7 * DAY + 1, 600)]
     covered = [observed(*row) for row in (*of_groups, (None, last - 7 * DAY + 1, 3600), (None, last, 2700))]
     tables = {FINDINGS: findings, GROUP_STATUS: statuses, REBALANCE_INTERVALS: [], COVERAGE: covered}
-    write_warehouse(tmp_path, tables, HOUR, Interval(at(HOUR * (last - 8 * DAY)), at(HOUR * (last + 1))))
+    write_warehouse(tmp_path, tables, HOUR)
     return tmp_path
 
 

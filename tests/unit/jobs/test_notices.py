@@ -12,24 +12,31 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from schemas import AUDIT_RUNS, NOTICES
+from schemas import AUDIT_RUNS, NOTICES, SIGHTINGS
 from spark_jobs.cli.main import main
+from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.window import to_micros
 from spark_jobs.operate.deliver import VARIABLE
+from spark_jobs.operate.missing import recorded_steps
+from spark_jobs.operate.missing_audits import audit_notices
+from spark_jobs.operate.notices import Message, NoticeRequest, send_notices
 from spark_jobs.pipeline.publish.claims import claim_notices
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.stored import rows
 from tests.support.commands import Typed
 from tests.support.published import publish_hours
+from tests.support.snapshots import sighting
 from tests.support.stored import audit_run, write
 from tests.support.times import at
 
@@ -248,6 +255,74 @@ def test_the_first_step_of_a_warehouse_can_be_rejected(service: Service, tmp_pat
     reject(tmp_path, 0, "c")
     assert notify(tmp_path) == 0
     assert service.titles() == ["rebalance-audit c: nothing was published of 2026-03-01T10:00Z/2026-03-01T11:00Z"]
+
+
+def record(warehouse: Path, hours: Iterable[int], cluster: str = "c") -> None:
+    """Snapshots of a group, in hours after 10:00."""
+    rows = [sighting(3600 * hour, 3600 * hour + 3580, consumer_group="G", cluster=cluster) for hour in hours]
+    write(warehouse, SIGHTINGS, rows)
+
+
+def test_a_cluster_that_no_run_audits_any_more_is_sent_once_and_that_it_is_back(
+    service: Service, published: Path
+) -> None:
+    """One step without an audit may be under way; two are not."""
+    record(published, range(3))
+    assert notify(published) == 0
+    assert service.titles() == [OPENED]
+    record(published, [3])
+    assert [notify(published), notify(published)] == [0, 0]
+    missing = "rebalance-audit c: the audit is missing since 2026-03-01T12:00Z"
+    assert service.titles() == [OPENED, missing]
+    assert service.got[1]["message"] == (
+        "No run has audited c since then, and it was recorded until 2026-03-01T14:00Z. Check the scheduler.\n"
+        f"In full: rebalance-audit runs --missing --warehouse {published}"
+    )
+    record(published, [4])
+    assert notify(published) == 0
+    publish_hours(published, [4])  # the newest first
+    assert [notify(published), notify(published)] == [0, 0]
+    resolved = "rebalance-audit c: 1 incident resolved"
+    assert service.titles() == [
+        OPENED,
+        missing,
+        "rebalance-audit c: the audit is back from 2026-03-01T14:00Z on",
+        resolved,
+    ]
+    record(published, [5, 6])
+    assert [notify(published), notify(published)] == [0, 0]
+    assert service.titles()[4:] == ["rebalance-audit c: the audit is missing since 2026-03-01T15:00Z"]
+    sent = [row for row in remembered(published) if row["rule"] == "AUDIT_MISSING"]
+    assert [(row["event"], row["opened_at"], row["resolved_at"], row["audited_until"]) for row in sent] == [
+        ("missing", at(2 * 3600), None, at(2 * 3600)),
+        ("back", at(2 * 3600), at(4 * 3600), at(5 * 3600)),
+        ("missing", at(5 * 3600), None, at(5 * 3600)),
+    ]
+
+
+def test_a_cluster_that_was_never_audited_is_sent_and_a_closed_gate_is_sent_by_step(tmp_path: Path) -> None:
+    """Runs audit `c`, whose gate has closed, and not `d`; `e` was recorded days ago."""
+    record(tmp_path, range(4))
+    record(tmp_path, range(4), "d")
+    record(tmp_path, [-40, -39], "e")
+    write(tmp_path, AUDIT_RUNS, [audit_run(Interval(at(0), at(7200)), {}, cluster="c", finished_at=at(1))])
+    for hour in (2, 3):
+        reject(tmp_path, hour, "c")
+    recorded = recorded_steps(delta_tables(str(tmp_path)), Configuration(), at(4 * 3600))
+    (notice,) = audit_notices(recorded, [], timedelta(days=1), 2)
+    assert (notice.cluster, notice.opened_at) == ("d", to_micros(at(0)))
+
+
+def test_after_a_failed_audit_one_step_without_it_is_sent(published: Path) -> None:
+    record(published, range(3))
+    sent: list[Message] = []
+    for unaudited_steps in (2, 1, 2, 1):
+        request = NoticeRequest(unaudited_steps=unaudited_steps)
+        sent += send_notices(delta_tables(str(published)), request, lambda _: None)
+    assert [message.title for message in sent] == [
+        OPENED,
+        "rebalance-audit c: the audit is missing since 2026-03-01T12:00Z",
+    ]
 
 
 def test_clusters_before_the_one_that_is_not_delivered_are_not_sent_again(service: Service, published: Path) -> None:

@@ -1,0 +1,195 @@
+"""Steps between the first and the last snapshot of a cluster in which no run has audited all of it, without Spark."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from schemas import AUDIT_RUNS, COVERAGE, SIGHTINGS
+from spark_jobs.config import Configuration
+from spark_jobs.domain.model.intervals import Interval, StepGrid
+from spark_jobs.store.read.kept import auditable_since
+from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
+
+#: A row of `audit_runs`, of these columns.
+Run = Mapping[str, Any]
+_RUN = (
+    *("cluster", "consumer_group", "topic", "outcome", "interval_start", "interval_end", "step_seconds"),
+    *("finished_at", "source_versions", "configuration_hash", "code_version", "published_versions"),
+)
+#: Rows of `sightings`: of a group that was not deleted.
+_OF_GROUPS = (Filter("topic", "IS", None), Filter("deleted", "IS", None))
+_OF_CLUSTER = Filter("consumer_group", "IS", None)
+_HOURS = StepGrid(timedelta(hours=1))
+#: A cluster (None: all), and the start of a step.
+_Key = tuple[str | None, datetime]
+
+
+class Why(StrEnum):
+    """Why a step is missing."""
+
+    NOT_AUDITED = "NOT_AUDITED"  # by no run, or its snapshots came later
+    REJECTED = "REJECTED"  # its data-quality gate was closed
+
+
+class MissingStep(NamedTuple):
+    """A step without a complete audit of the cluster; `run`: the newest run over it of the whole cluster."""
+
+    cluster: str
+    step: Interval
+    run: Run | None
+
+    @property
+    def why(self) -> Why:
+        """The gate counts if the newest run was rejected."""
+        return Why.REJECTED if self.run and not is_published(self.run) else Why.NOT_AUDITED
+
+
+class RecordedSteps(NamedTuple):
+    """By cluster the steps from its first to its last snapshot, in order, that are over and can still be audited, and
+    those that are missing; `runs`: the newest run by cluster (None: all) and start of a step; `first`: the first
+    snapshot of any cluster; None: it is unknown what was recorded.
+    """
+
+    steps: Mapping[str, Sequence[Interval]]
+    missing: Sequence[MissingStep]
+    runs: Mapping[_Key, Run]
+    first: datetime | None
+
+
+def recorded_steps(
+    stored: StoredTables, configuration: Configuration, now: datetime, interval: Interval | None = None
+) -> RecordedSteps:
+    """The steps of the interval, or of all time; none without the table `sightings`. Raises as `StoredTables.read`."""
+    grid, since = configuration.grid, auditable_since(stored, configuration.look_back)
+
+    def is_wanted(step: Interval) -> bool:
+        is_asked = interval is None or interval.intersect(step) is not None
+        return is_asked and step.end <= now and (since is None or step.start >= since)
+
+    spans = _spans(stored)
+    steps = {
+        cluster: [*filter(is_wanted, grid.steps(Interval(grid.floor(first), grid.floor(last) + grid.length)))]
+        for cluster, (first, last) in sorted(spans.items())
+    }
+    runs = runs_by_end(stored)
+    newest, audited = _newest(runs, grid), _audited(stored, runs, grid)
+    missing = [
+        MissingStep(cluster, step, _newer(newest.get((None, step.start)), newest.get((cluster, step.start))))
+        for cluster, of_cluster in steps.items()
+        for step in of_cluster
+        if audited.isdisjoint([(None, step.start), (cluster, step.start)])
+    ]
+    first = min((first for first, _ in spans.values()), default=None)
+    return RecordedSteps(steps, _without_empty(stored, missing), newest, first)
+
+
+def _spans(stored: StoredTables) -> dict[str, tuple[datetime, datetime]]:
+    """By cluster its first and its last snapshot of a group."""
+    hours: dict[str, set[datetime]] = defaultdict(set)
+    if not stored.exists(SIGHTINGS):
+        return {}
+    for cluster, hour in tuples(stored.read(SIGHTINGS, ("cluster", "hour"), _OF_GROUPS, distinct=True)):
+        hours[cluster].add(hour)
+    spans: dict[str, tuple[datetime, datetime]] = {}
+    for cluster, first, last in _seen(stored, {end for each in hours.values() for end in (min(each), max(each))}):
+        known = spans.get(cluster, (first, last))
+        spans[cluster] = min(first, known[0]), max(last, known[1])
+    return spans
+
+
+def _seen(stored: StoredTables, hours: Collection[datetime]) -> Iterator[tuple[str, datetime, datetime]]:
+    """Clusters, with the first and the last snapshot of a group in one of these hours."""
+    if hours:
+        in_hours = [*_OF_GROUPS, Filter("hour", "IN", sorted(hours))]
+        yield from tuples(stored.read(SIGHTINGS, ("cluster", "first_at", "last_at"), in_hours, distinct=True))
+
+
+def _audited(stored: StoredTables, runs: Iterable[Run], grid: StepGrid) -> set[_Key]:
+    """The complete audits: rows of clusters in `coverage`, and steps of runs of before there was that table."""
+    published = [run for run in runs if is_published(run)]
+    audited = {
+        key
+        for run in published
+        if covers_clusters(run) and COVERAGE.name not in run["published_versions"]
+        for key in _keys(run, grid)
+    }
+    if published and stored.exists(COVERAGE):
+        version = published[-1]["published_versions"].get(COVERAGE.name)
+        audited |= {*tuples(stored.read(COVERAGE, ("cluster", "step_start"), [_OF_CLUSTER], version))}
+    return audited
+
+
+def _newest(runs: Iterable[Run], grid: StepGrid) -> dict[_Key, Run]:
+    return {key: run for run in runs if covers_clusters(run) for key in _keys(run, grid)}
+
+
+def _keys(run: Run, grid: StepGrid) -> list[_Key]:
+    """Of the steps of the run; none of one with another length of steps."""
+    if run["step_seconds"] != grid.length.total_seconds():
+        return []
+    return [(run["cluster"], step.start) for step in grid.steps(Interval(run["interval_start"], run["interval_end"]))]
+
+
+def _newer(of_all: Run | None, of_cluster: Run | None) -> Run | None:
+    return max((run for run in (of_all, of_cluster) if run), key=itemgetter("finished_at"), default=None)
+
+
+def _without_empty(stored: StoredTables, missing: Sequence[MissingStep]) -> list[MissingStep]:
+    """Without the steps in which a published run has found nothing of the cluster, and of which no snapshots came."""
+    doubtful = [each for each in missing if each.run and is_published(each.run)]
+    seen: dict[str, list[tuple[datetime, datetime]]] = defaultdict(list)
+    for cluster, *span in _seen(stored, {hour for each in doubtful for hour in _hours(each.step)}):
+        seen[cluster].append((span[0], span[1]))
+    empty = {
+        (each.cluster, each.step)
+        for each in doubtful
+        if not any(first < each.step.end and last >= each.step.start for first, last in seen[each.cluster])
+    }
+    return [each for each in missing if (each.cluster, each.step) not in empty]
+
+
+def _hours(step: Interval) -> list[datetime]:
+    start = _HOURS.floor(step.start)
+    return [start + hour * _HOURS.length for hour in range(-((start - step.end) // _HOURS.length))]
+
+
+def runs_by_end(stored: StoredTables) -> list[Run]:
+    """All runs, published or rejected, the oldest first."""
+    runs = rows(stored.read(AUDIT_RUNS, _RUN)) if stored.exists(AUDIT_RUNS) else []
+    return sorted(runs, key=itemgetter("finished_at"))
+
+
+def is_published(run: Run) -> bool:
+    """Return whether its gate was open."""
+    return bool(run["outcome"] == "published")
+
+
+def covers_clusters(run: Run) -> bool:
+    """Return whether it is of all groups and topics of its clusters."""
+    return run["consumer_group"] is None and run["topic"] is None
+
+
+def usual_configuration(stored: StoredTables) -> Configuration:
+    """The default, with the step of the newest run."""
+    runs = runs_by_end(stored)
+    return Configuration(step_seconds=runs[-1]["step_seconds"]) if runs else Configuration()
+
+
+def missing_times(recorded: RecordedSteps) -> list[dict[str, Any]] | None:
+    """A row per cluster, time and reason: missing steps that follow each other are one time. None: it is unknown what
+    was recorded.
+    """
+    if recorded.first is None:
+        return None
+    times: list[tuple[str, Interval, Why]] = []
+    for cluster, step, why in ((each.cluster, each.step, each.why) for each in recorded.missing):
+        if times and (times[-1][0], times[-1][1].end, times[-1][2]) == (cluster, step.start, why):
+            times[-1] = cluster, Interval(times[-1][1].start, step.end), why
+        else:
+            times.append((cluster, step, why))
+    return [{"cluster": cluster, "interval": interval, "why": why} for cluster, interval, why in times]
