@@ -19,8 +19,6 @@ NOTICES = Table(
             STRING,
             "opened, worse, resolved, withdrawn (not found by a later audit), rejected (a step), or missing and "
             "back (the audit of the cluster)",
-        ), rejected (a step), or missing and back (the "
-            "audit of the cluster)",
         ),
         required("severity", STRING, "worst severity of its findings then"),
         required(
