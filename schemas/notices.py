@@ -17,8 +17,8 @@ NOTICES = Table(
         required(
             "event",
             STRING,
-            "opened, worse, resolved, withdrawn (not found by a later audit), rejected (a step), or missing and "
-            "back (the audit of the cluster)",
+            "opened, worse, resolved, withdrawn (not found by a later audit), rejected (a step), or missing and back "
+            "(the audit of the cluster)",
         ),
         required("severity", STRING, "worst severity of its findings then"),
         required(
