@@ -191,8 +191,8 @@ def observed_seconds(tables: PublishedTables, scope: Scope) -> pa.Table:
     """Group, start and observed seconds of each step of the scope's time, as columns: many rows are read at once."""
     published = _SECONDS.empty_table()
     if tables.stored.exists(COVERAGE):
-        found = tables.read(COVERAGE, scope, _SECONDS.names)
-        published = found.filter(pc.is_valid(found["consumer_group"])).cast(_SECONDS)
+        published = tables.read(COVERAGE, scope, _SECONDS.names).cast(_SECONDS)
+        published = published.filter(pc.is_valid(published["consumer_group"]))
     time = tables.steps(scope.interval or EVER)
     of_steps = [Filter("step_start", ">=", time.start), Filter("step_start", "<", time.end)]
     former = former_rows(tables, scope.cluster, of_steps)

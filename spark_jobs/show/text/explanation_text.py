@@ -155,7 +155,9 @@ def _step(status: Mapping[str, Any]) -> Iterator[TextLine]:
     if status["backlog_end"] is None and status["produced_messages_per_second"] is None:
         yield TextLine("Its backlog and rates are unknown.", 1)
         return
-    unknown = f", unknown for {count(status['unknown_queues'], 'queue')}" if status["unknown_queues"] else ""
+    is_known = status["backlog_start"] is not None or status["backlog_end"] is not None
+    is_partial = is_known and status["unknown_queues"]
+    unknown = f", unknown for {count(status['unknown_queues'], 'queue')}" if is_partial else ""
     backlog = f"Backlog {number_text(status['backlog_start'])} → {number_text(status['backlog_end'])}{unknown}"
     produced = rate_text(status["produced_messages_per_second"])
     consumed = rate_text(status["consumed_messages_per_second"])
