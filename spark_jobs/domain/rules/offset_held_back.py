@@ -11,6 +11,7 @@ from spark_jobs.domain.kernel.process_queues import ProcessQueue, process_queue
 from spark_jobs.domain.kernel.unconsumed import Unconsumed, unconsumed
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, Time
@@ -22,7 +23,10 @@ ONE_MESSAGE = "ONE_MESSAGE"
 
 
 class HeldOffset(NamedTuple):
-    """A time (microseconds) in which a queue is consumed and its offset stands; `consumed`: messages behind it."""
+    """A time (microseconds) in which a queue is consumed and its offset stands.
+
+    `consumed`: messages behind it that the client had finished when it was last seen to consume.
+    """
 
     start: int
     end: int
@@ -82,13 +86,19 @@ def _of_owner(step: AuditedStep, client_id: str, queue: MessageQueue, stand: Unc
     advances = np.flatnonzero(np.diff(samples.last_consume) > 0) + 1
     if not len(advances) or _is_orderly(step, client_id, stand):
         return None
-    consumed = stand.waiting - int(samples.cached_count[advances[-1]])
+    last = int(samples.times[advances[-1]])
+    consumed = _waiting_at(step.history.offsets[queue.topic], stand, last) - int(samples.cached_count[advances[-1]])
     if not _holds(samples, stand.offset) or consumed < 1:
         return None
     idle = step.settings.thresholds.verdict_window_seconds * SECOND
-    last = int(samples.times[advances[-1]])
     end = stand.end if stand.end - last <= idle else last
     return HeldOffset(stand.start, end, queue, client_id, stand.offset, consumed)
+
+
+def _waiting_at(samples: OffsetSamples, stand: Unconsumed, moment: int) -> int:
+    """The messages from the offset on, by the newest sample up to the moment: the client cannot have pulled others."""
+    lag = samples.lag[samples.inside(stand.start, moment + 1), samples.columns[stand.queue]]
+    return int(lag[lag != UNKNOWN][-1:].sum())
 
 
 def _holds(samples: ProcessQueue, offset: int) -> bool:

@@ -120,14 +120,17 @@ class QueueIntervals:
         return MessageQueue(row.interval.topic, *row.queues[self.place[entry]])
 
     def grown(self) -> tuple[Numbers, Numbers]:
-        """The entries whose lag changed since the queue's entry before, or first sample, and by how many messages."""
+        """The entries whose lag changed since the queue's entry before, or first sample, or that grew while stuck, and
+        by how many messages the lag changed.
+        """
         lag_first, last = self.column("lag_first"), self.column("lag_last")[self._known]
         is_first = is_first_of_queue(self.queue[self._known])
         start, own = lag_first[self._ends[0]], lag_first[self._known[is_first]]
         before = np.append(0, last[:-1])[: len(last)]
         before[is_first] = np.where(start != UNKNOWN, start, own)
-        changed = ((before != last) & (before != UNKNOWN)).nonzero()[0]
-        return self._known[changed], last[changed] - before[changed]
+        has_parts = (before != last) | (self.column("stuck_growth")[self._known] != 0)
+        grown = (has_parts & (before != UNKNOWN)).nonzero()[0]
+        return self._known[grown], last[grown] - before[grown]
 
     def backlog(self) -> Backlog:
         """The backlog of all queues together."""

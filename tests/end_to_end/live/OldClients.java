@@ -21,8 +21,9 @@ import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
  * Clients of a cluster of any version, by what 4.3.0 and later ones have in common.
  *
  * topics NAMESRV BROKER_ADDRESS TOPIC:READ_QUEUES:WRITE_QUEUES…; reset NAMESRV TOPIC GROUP MILLISECONDS;
- * produce NAMESRV MS_PER_ROUND TOPIC…; consume NAMESRV GROUP,TOPIC,CLIENT_IP,INSTANCE,KIND,TAGS,MS_PER_MESSAGE…, KIND
- * one of avg, hash, orderly. Consumers print a line for every change of the queues that they hold.
+ * produce NAMESRV MS_PER_ROUND TOPIC…;
+ * consume NAMESRV GROUP,TOPIC,CLIENT_IP,INSTANCE,KIND,TAGS,MS_PER_MESSAGE[,THREADS]…, KIND one of avg, hash, orderly, and
+ * one thread by default. Consumers print a line for every change of the queues that they hold.
  */
 public class OldClients {
     public static void main(String[] args) throws Exception {
@@ -126,8 +127,9 @@ public class OldClients {
         consumer.setClientIP(told[2]);
         consumer.setInstanceName(told[3]);
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
-        consumer.setConsumeThreadMin(1);
-        consumer.setConsumeThreadMax(1);
+        int threads = told.length > 7 ? Integer.parseInt(told[7]) : 1;
+        consumer.setConsumeThreadMin(threads);
+        consumer.setConsumeThreadMax(threads);
         consumer.subscribe(told[1], told[5]);
         if (told[4].equals("hash")) {
             consumer.setAllocateMessageQueueStrategy(new AllocateMessageQueueConsistentHash());

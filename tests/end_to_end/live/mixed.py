@@ -27,7 +27,8 @@ TOPICS = dict.fromkeys(
 ) | {"node": ("broker-a",), "wiped": ("broker-b", "broker-c"), "half": ("broker-a", HALF_KNOWN)}
 _QUEUES = dict.fromkeys(TOPICS, "4:4") | dict.fromkeys(("right", "wrong", "hash"), "8:8")
 #: Process | client | what it is started with. Go: group, topic, strategy, instance. Java, per member: group, topic, IP,
-#: instance (the client id is `ip@instance`), kind, tags, ms per message. Node and Python: group, topic, tag.
+#: instance (the client id is `ip@instance`), kind, tags, ms per message, threads. Node and Python: group, topic, tag.
+#: A message of `wiped` takes 5 s, so that some wait at each sample of its brokers.
 _CLIENTS = """
     kill-1   | go 2.1.2   | go-kill kill AVG
     kill-2   | go 2.1.2   | go-kill kill AVG
@@ -49,7 +50,8 @@ _CLIENTS = """
     avg-3    | java 5.4.0 | mix-avg,avg,10.9.2.1,1,avg,*,0
     old-1    | java 4.3.0 | old-avg,old,10.9.3.1,1,avg,*,0
     old-2    | java 4.9.8 | old-avg,old,10.9.3.2,1,avg,*,0
-    old-3    | java 5.4.0 | old-avg,old,10.9.3.3,1,avg,*,0 wiped,wiped,10.9.4.1,1,avg,*,0 wiped,wiped,10.9.4.2,1,avg,*,0
+    old-3    | java 5.4.0 | old-avg,old,10.9.3.3,1,avg,*,0
+    wiped-1  | java 5.4.0 | wiped,wiped,10.9.4.1,1,avg,*,5000,20 wiped,wiped,10.9.4.2,1,avg,*,5000,20
     block-1  | go 2.1.2   | go-block block AVG
     block-2  | go 2.1.2   | go-block block AVG
     order-1  | go 2.1.2   | go-order order ORDERLY
@@ -70,6 +72,8 @@ _CLIENTS = """
 #: The only name server that a process knows, where that is not all of them.
 _NAMESRV = {"half-1": "namesrv", "half-2": "namesrv-2"}
 #: Second of the recording | what is done | to which process, broker or topic. Clients that start here do not before.
+#: `block-1` stands for longer than the 300 s of a verdict: a shorter stop is a finding only if messages waited at each
+#: sample before it, too.
 _EVENTS = """
      60 | kill    | kill-2
      60 | start   | node-2
@@ -90,9 +94,9 @@ _EVENTS = """
     300 | stop    | hash-3
     330 | kill    | twin-1
     330 | restore | broker-c
-    345 | unblock | block-1
     360 | stop    | avg-3
     390 | stop    | kill-1 kill-3 kill-4
+    450 | unblock | block-1
     480 | start   | kill-5 kill-6
 """
 #: Seconds of the recording.

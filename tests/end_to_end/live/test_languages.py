@@ -33,7 +33,7 @@ _INCIDENTS = """
     GROUP_OFFLINE         | go-kill   | 390 | 480
     CLIENT_HUNG           | go-circle | 120 | 235
     MIXED_CLIENTS         | mix-hash  | …   | 300
-    CONSUMER_STOPPED      | go-block  | 90  | 345
+    CONSUMER_STOPPED      | go-block  | 90  | 450
     UNASSIGNED_QUEUE      | go-order  | 300 | 360
     SUBSCRIPTION_MISMATCH | go-subs   | …   | …
     SUBSCRIPTION_MISMATCH | node-push | 60  | …

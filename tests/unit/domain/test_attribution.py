@@ -131,6 +131,13 @@ def test_each_part_of_the_growth_is_attributed() -> None:
     assert _attributed(row) == [TopicGrowth("t", 11111, 1, 210, 100, 0, 10800)]
 
 
+def test_what_grew_while_stuck_counts_also_if_the_owner_consumed_it_later() -> None:
+    # Queue 0: 35 34 35 35 messages; queue 1: 40 48 45 messages, and 40 in its next interval.
+    first = measured(replayed(0, 60, OWNED), lag_first=[35, 40], lag_last=[35, 45], stuck_growth=[1, 8])
+    second = measured(replayed(60, 90, OWNED), lag_first=[35, 44], lag_last=[35, 40], stuck_growth=[0, 0])
+    assert _attributed(first, second) == [TopicGrowth("t", 0, 0, 1 + 8, 0, 0, -1 - 3 - 5)]
+
+
 def test_topics_are_in_order_those_without_a_known_lag_are_left_out() -> None:
     def of(topic: str, *lag: int | None) -> IntervalProgress:
         return measured(replayed(0, 60, OWNED, topic=topic), lag_first=[0, 0], lag_last=lag)

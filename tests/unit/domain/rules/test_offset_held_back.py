@@ -59,6 +59,23 @@ def test_all_else_is_another_matter(differs: dict[str, Any]) -> None:
     assert list(RULE.hits(step_of(**differs))) == []
 
 
+def test_messages_that_came_after_the_client_last_consumed_are_not_consumed() -> None:
+    # A Go client whose listener hangs makes its process queue anew after 120 s without a pull, at 460 s here: then
+    # `last_consume` advances, and the client holds all of the 360 messages from the offset on.
+    read = [offsets(second, (second, min(second, 100), 1)) for second in TIMES]
+    rows = []
+    for second in TIMES:
+        cached = 0 if second <= 100 else 99 if second < 460 else 360
+        own = held("t", 0, second, {"cached_count": cached, "cached_min_offset": 100 if cached else 0})
+        own["last_consume"] = held("t", 0, second if second <= 100 else 100 if second < 460 else 460, {})[
+            "last_consume"
+        ]
+        rows.append(client(second, owned_queues=[own], consume_orderly=False))
+    step = recorded_step(rows, replayed("t", 0, 660, {"c1": [0], "c2": []}, 1), read=read)
+    assert list(RULE.hits(step)) == []
+    assert _stopped(step, VerdictSpan(0, Verdict.STOP, micros(100), micros(660), 0, 500, 7)) == [(100, 660)]
+
+
 def test_it_ends_when_the_client_consumes_no_more_and_the_stall_is_the_rest() -> None:
     step = step_of(until=200)
     assert [(second_of(start), second_of(end)) for start, end in held_back_times(step)[MessageQueue("t", "b", 0)]] == [
