@@ -92,8 +92,8 @@ def group_coverage(step: AuditedStep) -> CoverageRow:
     window, history, own = step.window, step.history, (step.window.start, step.window.end)
     sampled = [samples.times for samples in history.offsets.values()]
     topics = {interval.topic for interval in step.intervals}
-    routes_of = [series for topic, series in history.routes.items() if topic in topics]
-    taken = [series.times for series in (*history.memberships.values(), *routes_of)]
+    taken = [series.times for series in history.memberships.values()]
+    taken += [series.times for topic, series in history.routes.items() if topic in topics]
     seen = [int(times[place]) for times in (*taken, *sampled) for place in _first_and_last(times, window)]
     members = [(span.start, span.end) for spans in step.memberships.values() for span in spans]
     routes = [(span.start, span.end) for topic in topics for span in step.routes.get(topic, ())]
