@@ -48,7 +48,7 @@ def published(
     groups = [row for row in rows if row["consumer_group"] is not None]
     names = ("cluster", "consumer_group", "step_start")
     statuses = [{name: row[name] for name in names} | STATUS for row in groups]
-    tables = {FINDINGS: [], COVERAGE: rows, GROUP_STATUS: statuses, **more}
+    tables: dict[Table, Sequence[Mapping[str, Any]]] = {FINDINGS: [], COVERAGE: rows, GROUP_STATUS: statuses, **more}
     for table, found in tables.items():
         write(warehouse, table, found)
     write(warehouse, SIGHTINGS, seen)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +172,7 @@ def test_the_newest_hour_of_an_old_warehouse_is_no_answer_about_now(tmp_path: Pa
     assert line.endswith(f" ago{OLD}.")
     for since in (timedelta(hours=1), at(0), None):
         for seconds, whole in ((3540 + 7200, True), (3541 + 7200, False)):
-            warehouse = replace(open_warehouse(tmp_path), clock=lambda seconds=seconds: at(seconds))
+            warehouse = replace(open_warehouse(tmp_path), clock=partial(at, seconds))
             assert warehouse.incidents(since=since).coverage.is_whole is whole, (since, seconds)
             assert warehouse.coverage(since=since).is_whole is whole, (since, seconds)
 

@@ -139,7 +139,7 @@ def test_a_group_that_is_seen_keeps_its_cluster_from_silence(tmp_path: Path) -> 
     ],
 )
 def test_a_cluster_has_a_row_if_all_its_groups_were_audited(
-    of_run: dict[str, str], names: list[str], tmp_path: Path
+    of_run: dict[str, Any], names: list[str], tmp_path: Path
 ) -> None:
     warehouse = published(tmp_path, ["g", "h"], [], **of_run)
     assert [row.consumer_group or "*" for row in coverage_rows(warehouse.published, [START])] == names

@@ -60,7 +60,8 @@ def test_incidents_are_lines_where_nobody_watches() -> None:
 
 def test_what_is_missing_of_the_whole_follows_the_list() -> None:
     silent = replace(WHOLE, silent=[SilentTime("eu", micros(3000), micros(3600))])
-    nothing, one = (shown(lambda console, of=of: show_incidents(console, of, silent), 40) for of in ([], [incident()]))
+    nothing = shown(lambda console: show_incidents(console, [], silent), 40)
+    one = shown(lambda console: show_incidents(console, [incident()], silent), 40)
     missing = "Nothing was recorded of the cluster eu from 2026-03-01T10:50Z to 2026-03-01T11:00Z."
     hour = "2026-03-01T10:00Z/2026-03-01T11:00Z"
     assert nothing == [f"No incidents are known in 1 group of eu, {hour}, 100 % observed.", missing]

@@ -57,7 +57,7 @@ def test_incidents_of_time_that_was_not_audited(
     document = typed(f"incidents --interval {interval} --json", warehouse=tmp_path, code=code).document
     covered = document.pop("coverage")
     assert (covered["is_whole"], covered["lacks"]) == (not missing, lacks)
-    unknown = {"not_audited": [], "not_recorded": [_in_seconds(time) for time in missing]}
+    unknown: dict[str, Any] = {"not_audited": [], "not_recorded": [_in_seconds(time) for time in missing]}
     unknown |= {"data_until": {"c": "2026-03-01T13:00:00Z"}}
     assert document == {"interval": _in_seconds(interval), "incidents": [], **unknown}
 

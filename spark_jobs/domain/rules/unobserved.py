@@ -93,7 +93,7 @@ RULE = Rule(
             severity=WARN,
         ),
         NOTHING_RECORDED: Cause(
-            "no members of any group were recorded for a whole step (incidents only)",
+            "no members of any group were recorded up to the end of a step (incidents only)",
             "Check the recorder first: does it run, does it reach the brokers, is what it records loaded?",
         ),
     },

@@ -43,10 +43,9 @@ def row(text: str) -> CoverageRow:
     times = [(minute(first), minute(last)) for first, _, last in (part.partition("..") for part in missing)]
     expected = (end - (minute(since) if since else start)) / SECOND
     observed = expected - sum(last - first for first, last in times) / SECOND
-    return CoverageRow(
-        *(start, cluster or "c", None if group == "*" else group, expected, observed, *[observed] * 4, None, None),
-        [Missing(*time, MEMBERSHIPS, Lack.NO_SNAPSHOTS) for time in times],
-    )
+    own = None if group == "*" else group
+    lacking = [Missing(*time, MEMBERSHIPS, Lack.NO_SNAPSHOTS) for time in times]
+    return CoverageRow(start, cluster or "c", own, expected, observed, observed, 0.0, 0.0, 0.0, None, None, lacking)
 
 
 def known(rows: str, expected: str) -> Known:

@@ -7,8 +7,10 @@ from schemas import COVERAGE
 from tests.support.times import at
 from tests.unit.expectations.cases import OWN, Cases, Row, alone
 
-SECONDS = ("expected_seconds", "observed_seconds", "members_seconds", "routes_seconds", "offsets_seconds")
-SECONDS += ("clients_seconds",)
+SECONDS = (
+    *("expected_seconds", "observed_seconds", "members_seconds", "routes_seconds", "offsets_seconds"),
+    "clients_seconds",
+)
 
 
 def missing(**changes: Any) -> Row:
