@@ -28,7 +28,7 @@ from spark_jobs.show.tabular import PublishedRows
 from spark_jobs.show.trends import Trends, trends_of
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables, is_reached
-from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables
+from spark_jobs.store.read.published import PublishedTables, Scope, check_names, newest_configuration, published_tables
 from spark_jobs.store.read.stored import StoredTables
 
 if TYPE_CHECKING:
@@ -117,9 +117,16 @@ class AuditedWarehouse:
         """The tables as the newest run published them."""
         return published_tables(self.stored)
 
+    @property
+    def _complete_share(self) -> float:
+        """That of the configuration if it sets one, else that of the newest run."""
+        if "complete_share" in self.configuration.model_fields_set:
+            return self.configuration.complete_share
+        return float(newest_configuration(self.stored).get("complete_share", self.configuration.complete_share))
+
     def status(self, group: str | None = None, *, cluster: str | None = None) -> Statuses:
         """The newest step of every group, or of one: a row each, what needs attention first."""
-        share = self.configuration.complete_share
+        share = self._complete_share
         return statuses(self.stored, Scope(None, cluster, group), self.progress, self.clock(), share)
 
     def coverage(
@@ -128,7 +135,7 @@ class AuditedWarehouse:
         """How much of the time was recorded, audited and seen; without a time, of the newest steps."""
         tables, scope = self.published, Scope(self.time(since, until, cluster), cluster, group)
         check_names(tables, scope.ever)
-        share = self.configuration.complete_share
+        share = self._complete_share
         return coverage_of(tables, scope, self.clock(), share, newest=until is None)
 
     def incidents(
@@ -151,7 +158,7 @@ class AuditedWarehouse:
         """
         conditions = (is_open, incident_id, rule, severity, client, self.configuration.routes)
         query = IncidentQuery(self.time(since, until, cluster), cluster, group, *conditions)
-        now, share = self.clock(), self.configuration.complete_share
+        now, share = self.clock(), self._complete_share
         return incidents_and_unknown(self.stored, query, self.progress, now, None, share, newest=until is None)
 
     def create_sources(self) -> None:
@@ -165,7 +172,7 @@ class AuditedWarehouse:
     def publish_incidents(self) -> Incidents:
         """Write the incidents of the whole history to the table `incidents`, and return them, the newest first."""
         folded = publish_incidents(self.stored, self.configuration.routes)
-        share = self.configuration.complete_share
+        share = self._complete_share
         return incidents_and_unknown(self.stored, IncidentQuery(), self.progress, self.clock(), folded, share)
 
     def findings(
@@ -192,7 +199,7 @@ class AuditedWarehouse:
 
     def explain(self, group: str, at: Moment, *, cluster: str | None = None, topic: str | None = None) -> Explanation:
         """Who owned which queue at that moment and why, and what was wrong; of all topics, or of one."""
-        names, share = Scope(None, cluster, group), self.configuration.complete_share
+        names, share = Scope(None, cluster, group), self._complete_share
         return Explanation(explain_group(self.stored, names, _utc(at), topic, self.progress, share))
 
     def what_if(
@@ -296,7 +303,7 @@ class AuditedWarehouse:
         from spark_jobs.show.report import report
 
         names = Scope(self.time(_a_day_or(since, until), until, cluster), cluster, group)
-        routes, share = self.configuration.routes, self.configuration.complete_share
+        routes, share = self.configuration.routes, self._complete_share
         return Report(report(self.stored, names, self.progress, detailed, routes, self.clock(), share))
 
     def run(

@@ -158,15 +158,17 @@ class Configuration(_Section):
         )
 
     def canonical_json(self) -> str:
-        """One line of sorted keys and effective values, without those of answers: equal for equal audits."""
-        of_answers = {"routes", "complete_share"}
-        values: dict[str, Any] = self.model_dump(mode="json", exclude_none=True, exclude=of_answers)
-        values["max_gap_seconds"] = int(self.max_gap.total_seconds())
-        return json.dumps(values, sort_keys=True, separators=(",", ":"))
+        """One line of sorted keys and effective values, without `routes`."""
+        return json.dumps(self._values("routes"), sort_keys=True, separators=(",", ":"))
 
     def hash(self) -> str:
-        """SHA-256 of `canonical_json`, in hexadecimal."""
-        return hashlib.sha256(self.canonical_json().encode()).hexdigest()
+        """SHA-256 of `canonical_json` without what answers go by, in hexadecimal: equal for files with equal audits."""
+        values = json.dumps(self._values("routes", "complete_share"), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(values.encode()).hexdigest()
+
+    def _values(self, *without: str) -> dict[str, Any]:
+        values: dict[str, Any] = self.model_dump(mode="json", exclude_none=True, exclude={*without})
+        return values | {"max_gap_seconds": int(self.max_gap.total_seconds())}
 
 
 def audit_settings(configuration: Configuration, cluster: str, group: str) -> AuditSettings:

@@ -54,7 +54,7 @@ def publish_hours(
     write(warehouse, REBALANCE_INTERVALS, [interval(*time) | key | {"step_start": at(time[0])} for time in times])
     number = DeltaTable(warehouse / GROUP_STATUS.name).version()
     versions = {table.name: number for table in (FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS)}
-    of_run = dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), f"r{number}")
+    of_run = dict.fromkeys(("run_id", "configuration_hash", "code_version"), f"r{number}")
     audited = Interval(at(3600 * min(hours, default=0)), at(3600 * (max(hours, default=0) + 1)))
     named = key if alone else {}
     run = audit_run(audited, versions, finished_at=finished_at or at(number), **of_run, **named)

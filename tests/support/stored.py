@@ -35,7 +35,8 @@ def arrow_table(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
 def audit_run(interval: Interval, published_versions: Mapping[str, int], **values: Any) -> dict[str, Any]:
     """A row of `audit_runs`: a run of everything that has published these versions of tables, in steps of an hour."""
     run: dict[str, Any] = {
-        **dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), "r"),
+        **dict.fromkeys(("run_id", "configuration_hash", "code_version"), "r"),
+        "configuration": "{}",
         **dict.fromkeys(("cluster", "consumer_group", "topic", "message")),
         **{name: {} for name in ("source_versions", "row_counts", "content_hashes")},
         **dict.fromkeys(("started_at", "interval_start"), interval.start),

@@ -143,9 +143,9 @@ def test_the_hash_is_of_the_meaning_not_of_the_text(tmp_path: Path) -> None:
     configuration = load(
         write(tmp_path, "max_gap_seconds: 60\nthresholds: {convergence_seconds: 20, skew_ratio: 2}\ngroups: []")
     )
-    assert configuration.hash() == Configuration().hash()
+    assert configuration.hash() == Configuration().hash() == Configuration(complete_share=0.5).hash()
     assert configuration.canonical_json() == (
-        '{"cadence_seconds":20,"groups":[],"max_gap_seconds":60,"mutes":[],"quality":{"max_quarantined_percent":1.0,'
+        '{"cadence_seconds":20,"complete_share":0.9,"groups":[],"max_gap_seconds":60,"mutes":[],"quality":{"max_quarantined_percent":1.0,'
         '"offset_tolerance":10000,"seen_percent":90.0,"usual_days":14,"usual_deviations":5.0},"sightings_days":7,'
         '"step_seconds":3600,"thresholds":'
         '{"allowed_lag":32,"busy_after_seconds":120,"busy_percent":90,"cached_messages":1000,"cached_mib":100,'

@@ -195,7 +195,7 @@ def test_csv_steers_no_terminal(
 
 def run(number: int, **values: Any) -> dict[str, Any]:
     """A run of one hour, of everything."""
-    of_run = dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), f"r{number}")
+    of_run = dict.fromkeys(("run_id", "configuration_hash", "code_version"), f"r{number}")
     hour = Interval(at(number * HOUR), at((number + 1) * HOUR))
     return audit_run(hour, {}, finished_at=at(9 * HOUR + number)) | of_run | values
 

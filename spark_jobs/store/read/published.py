@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -138,6 +139,17 @@ def runs_of(stored: StoredTables, interval: Interval | None, *, rejected: bool =
     outcome = () if rejected else (IS_PUBLISHED,)
     runs = rows(stored.read(AUDIT_RUNS, AUDIT_RUNS.columns, (*outcome, *overlap)))
     return sorted(runs, key=lambda run: run["finished_at"], reverse=True)
+
+
+def newest_configuration(stored: StoredTables) -> dict[str, Any]:
+    """The values of the configuration of the newest published run; none without a run."""
+    runs = rows(stored.read(AUDIT_RUNS, ("run_id", "finished_at"), [IS_PUBLISHED])) if stored.exists(AUDIT_RUNS) else []
+    if not runs:
+        return {}
+    newest = max(runs, key=lambda run: (run["finished_at"], run["run_id"]))
+    configured = stored.read(AUDIT_RUNS, ("configuration",), [Filter("run_id", "=", newest["run_id"])])["configuration"]
+    values: dict[str, Any] = json.loads(configured[0].as_py())
+    return values
 
 
 def published_run(stored: StoredTables, run_id: str) -> dict[str, Any]:

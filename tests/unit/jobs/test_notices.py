@@ -215,7 +215,7 @@ def test_a_cluster_that_is_audited_a_day_behind_another_is_followed(service: Ser
 def reject(warehouse: Path, hour: int, cluster: str | None, **of_run: Any) -> None:
     """A run over the hour after 10:00 whose gate closed."""
     step = Interval(at(3600 * hour), at(3600 * (hour + 1)))
-    ids = dict.fromkeys(("run_id", "configuration_hash", "configuration", "code_version"), f"x{hour}")
+    ids = dict.fromkeys(("run_id", "configuration_hash", "code_version"), f"x{hour}")
     values = {"outcome": "rejected", "message": "the gate is closed:\n  why", "finished_at": at(100 + hour)}
     write(warehouse, AUDIT_RUNS, [audit_run(step, {}, cluster=cluster, **values | ids | of_run)])
 
