@@ -125,8 +125,10 @@ def _known(tables: PublishedTables, question: Asked, cluster: str | None) -> Kno
     remembered = [Filter("hour", ">=", before[0]), Filter("hour", "<", before[1])]
     sighted = {name for (name,) in _sighted(tables, ("cluster",), cluster, remembered)}
     clusters = {row.cluster for row in of_steps} | sighted
-    in_part = sorted(step for step in question.steps if not all((name, step) in whole for name in clusters))
-    if clusters and not in_part:
+    in_part = sorted(
+        step for step in question.steps if not clusters or any((name, step) not in whole for name in clusters)
+    )
+    if not in_part:
         return Known(of_steps)
     expected: dict[str, set[str]] = defaultdict(set)
     recorded: dict[str, set[int]] = defaultdict(set)
