@@ -80,10 +80,10 @@ def test_two_hours_that_nobody_recorded(spark: SparkSession, warehouse: Warehous
         unseen = F.col("captured_at").between(hole.start, hole.end - timedelta(microseconds=1))
         warehouse.delta_table(spark, table).delete(unseen)
     ran = audited("run", warehouse, fleet.interval)
-    assert ran.code == 2, ran.errors[-3000:]
+    assert ran.code == 1, ran.errors[-3000:]
     # Three rules would cry wolf: nobody left, nothing was given up, and nothing piled up.
     (incident,) = json.loads(audited("incidents", warehouse, fleet.interval, "--json").output)["incidents"]
-    assert (incident["rule"], incident["severity"], len(incident["consumer_groups"])) == ("UNOBSERVED", "WARN", 3)
+    assert (incident["rule"], incident["severity"], len(incident["consumer_groups"])) == ("UNOBSERVED", "ERROR", 3)
     # A state counts for max_gap (60 s) after its snapshot, and each group is asked once in 20 s.
     opened, resolved = (datetime.fromisoformat(incident[name]) for name in ("opened_at", "resolved_at"))
     assert timedelta(seconds=40) <= opened - hole.start <= timedelta(seconds=60)
