@@ -74,8 +74,8 @@ def _last_audited_by(runs: Sequence[RunRecord], is_such: Callable[[RunRecord], b
     conditions = []
     for place, such in enumerate(runs):
         if is_such(such):
-            others = [run for run in runs[:place] if run.spec.topic is None and not is_such(run)]
-            later = [run for run in others if run.spec.overlaps(such.spec)]
+            whole = [run for run in runs[:place] if run.spec.topic is None and not is_such(run)]
+            later = [run for run in whole if run.spec.overlaps(such.spec)]
             again = " OR ".join(f"({run.rows_of_its_groups()})" for run in later) or "false"
             conditions.append(f"({such.rows_of_its_groups()} AND NOT ({again}))")
     return " OR ".join(conditions) or "false"

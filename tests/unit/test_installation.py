@@ -117,8 +117,8 @@ def test_dags_are_written_beside_those_of_others(tmp_path: Path, typed: Typed) -
         written = typed("dags --to", tmp_path).lines
         ignored = (tmp_path / ".airflowignore").read_text().split()
         assert ignored == ["theirs.py", "rebalance_audit_tasks.py", "rebalance_audit_factory.py"]
-    names = ["factory.py", "hourly.py", "late.py", "maintain.py", "tasks.py"]
-    assert written[:6] == [*(f"{tmp_path}/rebalance_audit_{name}" for name in names), f"{tmp_path}/.airflowignore"]
+    names = ["factory.py", "hourly.py", "late.py", "maintain.py", "missing.py", "tasks.py"]
+    assert written[:7] == [*(f"{tmp_path}/rebalance_audit_{name}" for name in names), f"{tmp_path}/.airflowignore"]
     for name in names:
         file = f"rebalance_audit_{name}"
         assert (tmp_path / file).read_bytes() == (ROOT / "dags" / file).read_bytes()

@@ -111,7 +111,7 @@ class DeltaTables:
 
     def properties(self, table: Table) -> Mapping[str, str]:
         """See `StoredTables.properties`."""
-        return self.open(table).metadata().configuration
+        return self.opened(table).metadata().configuration
 
     def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """See `StoredTables.append`."""

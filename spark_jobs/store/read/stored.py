@@ -61,7 +61,7 @@ class StoredTables(Protocol):
         """Return what the last so many commits did, by version, as Delta calls it; without commits that are gone."""
 
     def properties(self, table: Table) -> Mapping[str, str]:
-        """The table's properties, such as `delta.logRetentionDuration`; raises as `read` does."""
+        """The table's properties, such as `delta.logRetentionDuration`, whatever its columns are; raises as `read`."""
 
     def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """Append rows, to a table that is created if missing. Raises `PublishError`, or as `read`."""

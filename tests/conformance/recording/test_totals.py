@@ -58,7 +58,7 @@ def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     published, folder = audited(3600, (hour,), OUTPUTS, file), tmp_path_factory.mktemp("totals")
     write_warehouse(folder, published, 3600)
     tables = DeltaTables(Location.parse(str(folder)))
-    return AuditedRecording(file, published, tables, report(tables, Scope(hour), lambda _: None))
+    return AuditedRecording(file, published, tables, report(tables, Scope(hour), lambda _: None, complete_share=0))
 
 
 def backlogs_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Backlog]:
@@ -229,7 +229,9 @@ def test_explain_shows_the_same(recording: AuditedRecording) -> None:
         ends[key] = max(ends.get(key, row["interval_end"]), row["interval_end"])
     for group, backlog in recording.backlogs.items():
         stories = [
-            explain_group(recording.tables, Scope(None, None, group), end - timedelta(milliseconds=1), topic)
+            explain_group(
+                recording.tables, Scope(None, None, group), end - timedelta(milliseconds=1), topic, complete_share=0
+            )
             for (of_group, topic), end in ends.items()
             if of_group == group
         ]
