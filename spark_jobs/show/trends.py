@@ -82,7 +82,7 @@ def published_trends(
     scope = replace(names, interval=interval)
     intervals = tables.read(REBALANCE_INTERVALS, scope, _COLUMNS)
     steps, audited = observed_seconds(tables, scope), tables.read(GROUP_STATUS, scope, GROUP)
-    groups = sorted(_distinct_groups(pa.concat_tables(each.select(GROUP) for each in (audited, intervals, steps)))[0])
+    groups = sorted({group for rows in (audited, intervals, steps) for group in _distinct_groups(rows)[0]})
     spans = weeks(to_micros(interval.start), to_micros(interval.end))
     return trends(groups, spans, _columns(intervals, groups), _step_columns(steps, groups), incidents)
 

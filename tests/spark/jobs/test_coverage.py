@@ -12,8 +12,10 @@ from spark_jobs.config import Configuration
 from spark_jobs.domain.coverage import Coverage, Seen
 from spark_jobs.pipeline.run import RunRecord, RunSpec, run
 from spark_jobs.show.coverage import coverage_of
+from spark_jobs.show.trends import trends_of
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.published import Scope, published_tables
+from spark_jobs.store.read.through_spark import SparkTables
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import healthy_group, load, sighting
 from tests.support.stored import stored_rows
@@ -57,6 +59,14 @@ def published(warehouse: Warehouse) -> dict[tuple[str, str | None], tuple[float,
 
 def asked(warehouse: Warehouse) -> Coverage:
     return coverage_of(published_tables(DeltaTables(warehouse)), Scope(HOUR))
+
+
+def test_spark_reads_the_same(spark: SparkSession, warehouse: Warehouse) -> None:
+    audited(spark, warehouse)
+    by_spark, by_delta = SparkTables(spark, warehouse), DeltaTables(warehouse)
+    for scope in (Scope(HOUR), Scope()):
+        assert coverage_of(published_tables(by_spark), scope) == coverage_of(published_tables(by_delta), scope)
+    assert trends_of(by_spark, Scope(), 7).groups == trends_of(by_delta, Scope(), 7).groups != ()
 
 
 def test_what_each_run_publishes(spark: SparkSession, warehouse: Warehouse) -> None:
