@@ -12,13 +12,13 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.operate.missing import (
     RecordedSteps,
     Run,
-    covers_clusters,
     is_published,
     recorded_steps,
     runs_by_end,
 )
 from spark_jobs.runtime.version import code_version
 from spark_jobs.store.read.kept import auditable_since
+from spark_jobs.store.read.published import covers_clusters
 from spark_jobs.store.read.stored import StoredTables
 
 #: The versions of the sources that a run has read, by step.

@@ -13,6 +13,7 @@ from schemas import AUDIT_RUNS, COVERAGE, SIGHTINGS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval, StepGrid
 from spark_jobs.store.read.kept import auditable_since
+from spark_jobs.store.read.published import covers_clusters
 from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
 
 #: A row of `audit_runs`, of these columns.
@@ -167,11 +168,6 @@ def runs_by_end(stored: StoredTables) -> list[Run]:
 def is_published(run: Run) -> bool:
     """Return whether its gate was open."""
     return bool(run["outcome"] == "published")
-
-
-def covers_clusters(run: Run) -> bool:
-    """Return whether it is of all groups and topics of its clusters."""
-    return run["consumer_group"] is None and run["topic"] is None
 
 
 def usual_configuration(stored: StoredTables) -> Configuration:

@@ -1,12 +1,10 @@
 """Clusters whose newest recorded steps no run has audited, or audits again: what `notify` reports."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
-from spark_jobs.domain.incidents.notices import BACK, MISSING, Notice
+from spark_jobs.domain.incidents.notices import BACK, MISSING, Notice, audit_notice
 from spark_jobs.domain.model.intervals import Interval, format_utc
-from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.operate.missing import RecordedSteps, Why
 
@@ -35,20 +33,9 @@ def audit_notices(recorded: RecordedSteps, sent: Iterable[Notice], recent: timed
 
 
 def _missing(cluster: str, steps: Sequence[Interval]) -> Notice:
-    start, end = to_micros(steps[0].start), to_micros(steps[-1].end)
-    return Notice(
-        incident_id=hashlib.sha256(f"{_RULE}\n{cluster}\n{start}".encode()).hexdigest()[:16],
-        cluster=cluster,
-        event=MISSING,
-        severity=ERROR,
-        rule=_RULE,
-        headline=f"The audit is missing since {format_utc(steps[0].start)}",
-        consumer_groups=(),
-        opened_at=start,
-        resolved_at=None,
-        last_seen_at=end,
-        root_finding_ids=(),
-    )
+    time = to_micros(steps[0].start), to_micros(steps[-1].end)
+    headline = f"The audit is missing since {format_utc(steps[0].start)}"
+    return audit_notice(cluster, MISSING, _RULE, headline, time, f"{_RULE}\n{cluster}\n{time[0]}")
 
 
 def _back(missing: Notice, audited: Sequence[Interval]) -> Notice:

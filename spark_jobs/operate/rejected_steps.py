@@ -1,15 +1,13 @@
 """Steps of which nothing was published of a cluster, because its data-quality gate closed: what `notify` reports."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from schemas import AUDIT_RUNS
-from spark_jobs.domain.incidents.notices import REJECTED, Notice
+from spark_jobs.domain.incidents.notices import REJECTED, Notice, audit_notice
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.store.read.stored import StoredTables, rows
 
@@ -30,20 +28,9 @@ class RejectedStep(NamedTuple):
     @property
     def notice(self) -> Notice:
         """The same for all runs of these steps."""
-        start, end = to_micros(self.interval.start), to_micros(self.interval.end)
-        return Notice(
-            incident_id=hashlib.sha256(f"{self.cluster}\n{self.interval}".encode()).hexdigest()[:16],
-            cluster=self.cluster,
-            event=REJECTED,
-            severity=ERROR,
-            rule=_RULE,
-            headline=f"The data-quality gate is closed: nothing was published of {self.interval}",
-            consumer_groups=(),
-            opened_at=start,
-            resolved_at=None,
-            last_seen_at=end,
-            root_finding_ids=(),
-        )
+        headline = f"The data-quality gate is closed: nothing was published of {self.interval}"
+        time = to_micros(self.interval.start), to_micros(self.interval.end)
+        return audit_notice(self.cluster, REJECTED, _RULE, headline, time, f"{self.cluster}\n{self.interval}")
 
 
 def rejected_steps(stored: StoredTables, recent: timedelta) -> list[RejectedStep]:

@@ -10,7 +10,7 @@ from spark_jobs.domain.kernel.coverage import MEMBERSHIPS, CoverageRow, Lack, Mi
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.model.window import SECOND, Time, covered, joined, to_micros, without
 from spark_jobs.domain.rules import unobserved
-from spark_jobs.store.read.published import IS_PUBLISHED, PublishedTables, Scope
+from spark_jobs.store.read.published import IS_PUBLISHED, PublishedTables, Scope, covers_clusters
 from spark_jobs.store.read.stored import Filter, rows, tuples
 
 _RUN = ("cluster", "consumer_group", "topic", "interval_start", "interval_end", "published_versions")
@@ -33,7 +33,7 @@ def former_rows(tables: PublishedTables, cluster: str | None, of_steps: Sequence
     length = tables.grid.length // timedelta(microseconds=1)
     every = _groups(tables, Scope(cluster=cluster), of_steps, length)
     groups = [row for row in every if any(_audited(run, row) for run in former)]
-    whole = [run for run in former if run["consumer_group"] is None and run["topic"] is None]
+    whole = [run for run in former if covers_clusters(run)]
     return [*groups, *(row for row in cluster_coverage(groups, length) if any(_audited(run, row) for run in whole))]
 
 

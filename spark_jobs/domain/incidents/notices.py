@@ -1,12 +1,14 @@
 """The notifications of incidents that are to be sent: that they opened, got worse, or are over; each once."""
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from spark_jobs.domain.incidents.thread import QUIET
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.model.severities import SEVERITIES
+from spark_jobs.domain.model.severities import ERROR, SEVERITIES
+from spark_jobs.domain.model.window import Time
 
 OPENED, WORSE, RESOLVED, WITHDRAWN = "opened", "worse", "resolved", "withdrawn"
 #: Of a notification that is about no incident: nothing was published of a step; no run has audited a cluster's newest
@@ -38,6 +40,25 @@ class Notice(NamedTuple):
     def is_over(self) -> bool:
         """Return whether it says that the incident is over."""
         return self.event in (RESOLVED, WITHDRAWN)
+
+
+def audit_notice(cluster: str, event: str, rule: str, headline: str, time: Time, key: str) -> Notice:
+    """The notification about audits of a time of a cluster, not about an incident; notifications of one `key` are of
+    one thing. `rule`: in place of that of an incident.
+    """
+    return Notice(
+        incident_id=hashlib.sha256(key.encode()).hexdigest()[:16],
+        cluster=cluster,
+        event=event,
+        severity=ERROR,
+        rule=rule,
+        headline=headline,
+        consumer_groups=(),
+        opened_at=time[0],
+        resolved_at=None,
+        last_seen_at=time[1],
+        root_finding_ids=(),
+    )
 
 
 class NoticeScope(NamedTuple):

@@ -115,9 +115,19 @@ def published_tables(stored: StoredTables) -> PublishedTables:
     runs = rows(stored.read(AUDIT_RUNS, _RUN, [IS_PUBLISHED])) if stored.exists(AUDIT_RUNS) else []
     if not runs:
         raise _nothing_published(stored)
-    newest = max(sorted(runs, key=lambda run: str(run["run_id"])), key=lambda run: run["finished_at"])
+    newest = _newest(runs)
     grid = StepGrid(timedelta(seconds=newest["step_seconds"]))
     return PublishedTables(stored, newest["published_versions"], grid, min(run["interval_start"] for run in runs))
+
+
+def _newest(runs: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Of those that ended at once, the first by its id."""
+    return max(sorted(runs, key=lambda run: str(run["run_id"])), key=lambda run: run["finished_at"])
+
+
+def covers_clusters(run: Mapping[str, Any]) -> bool:
+    """Return whether a row of `audit_runs` is of all groups and topics of its clusters."""
+    return run["consumer_group"] is None and run["topic"] is None
 
 
 def _nothing_published(stored: StoredTables) -> NothingPublishedError | WarehouseError:
@@ -146,8 +156,8 @@ def newest_configuration(stored: StoredTables) -> dict[str, Any]:
     runs = rows(stored.read(AUDIT_RUNS, ("run_id", "finished_at"), [IS_PUBLISHED])) if stored.exists(AUDIT_RUNS) else []
     if not runs:
         return {}
-    newest = max(runs, key=lambda run: (run["finished_at"], run["run_id"]))
-    configured = stored.read(AUDIT_RUNS, ("configuration",), [Filter("run_id", "=", newest["run_id"])])["configuration"]
+    of_newest = Filter("run_id", "=", _newest(runs)["run_id"])
+    configured = stored.read(AUDIT_RUNS, ("configuration",), [of_newest])["configuration"]
     values: dict[str, Any] = json.loads(configured[0].as_py())
     return values
 
