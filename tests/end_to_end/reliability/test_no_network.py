@@ -44,7 +44,7 @@ def test_the_demo_its_report_and_another_run_need_no_network(tmp_path: Path) -> 
     incidents = audit("incidents", "--warehouse", "w", "--json", folder=tmp_path)
     assert json.loads(incidents.stdout)["incidents"]
     assert audit("run", "--warehouse", "w", "--interval", HOUR, folder=tmp_path).returncode == 1
-    assert audit("status", "--warehouse", "w", folder=tmp_path).returncode == 0
+    assert audit("status", "--warehouse", "w", folder=tmp_path).returncode == 1
     assert audit("report", "--warehouse", "w", "--interval", HOUR, "--out", "r.html", folder=tmp_path).returncode == 0
     assert (tmp_path / "r.html").stat().st_size > 100_000
     assert audit("maintain", "--warehouse", "w", folder=tmp_path).returncode == 0
