@@ -39,8 +39,13 @@ def number(request: pytest.FixtureRequest) -> str:
 
 
 def output(capsys: pytest.CaptureFixture[str], warehouse: Path, number: str, command: str, *options: str) -> str:
-    main([command, "--warehouse", str(warehouse), "--cluster", f"c{number}", *options])
+    main([command, "--warehouse", str(warehouse), "--cluster", cluster_of(number), *options])
     return capsys.readouterr().out
+
+
+def cluster_of(number: str) -> str:
+    """A near miss has the number of its case, after a `v`."""
+    return number if number.startswith("v") else f"c{number}"
 
 
 def listed(capsys: pytest.CaptureFixture[str], warehouse: Path, number: str) -> list[Case]:
@@ -152,4 +157,4 @@ def is_near(found: str | None, time: str, within: int) -> bool:
 
 
 def test_every_answer_is_about_a_recording() -> None:
-    assert ANSWERS.keys() <= {file.name[:2] for file in RECORDINGS.glob("*.jsonl.gz")}
+    assert ANSWERS.keys() <= {file.name.partition("_")[0] for file in RECORDINGS.glob("*.jsonl.gz")}

@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spark_jobs.domain.diagnosis.measure import pulling_by_hand
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import ClientReport, unwell_spans
-from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import HungCause
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.window import SECOND, Time, joined, overlaps, without
+from spark_jobs.domain.model.window import SECOND, Time, overlaps, without
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.queue_owners import owned_queues
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule, hosts
@@ -113,16 +113,3 @@ RULE = Rule(
     needs=(CLIENT_SNAPSHOTS,),
     spreads_by=hosts,
 )
-
-
-#: `ConsumeType` of the group.
-PULLS_BY_HAND = "CONSUME_ACTIVELY"
-
-
-@cached_with_value
-@cached_with_value
-def pulling_by_hand(step: AuditedStep) -> Sequence[Time]:
-    """The times in which the application decides when members pull (DefaultLitePullConsumer, DefaultMQPullConsumer)."""
-    memberships = (span for spans in step.memberships.values() for span in spans)
-    by_hand = (span for span in memberships if span.state.consume_type == PULLS_BY_HAND)
-    return joined((span.start, span.end) for span in by_hand)

@@ -1,25 +1,30 @@
 """CONSUME_FAILING: listeners reject messages, which come again, later, until they are given up."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from spark_jobs.domain.diagnosis.diagnoses import diagnoses
+from spark_jobs.domain.diagnosis.standing import standing_seconds
+from spark_jobs.domain.diagnosis.table import LINE_OF, StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import seen_twice
 from spark_jobs.domain.kernel.consume_statuses import span_of_snapshot, status_samples
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.finding import Finding, RuleHit
+from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, UNKNOWN, ClientHistory
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR, WARN
-from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow, common
+from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow, Time, common
 from spark_jobs.domain.phrases import count, known_sum
 from spark_jobs.domain.rules.evidence import known_total
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rising import counted, moments, rising_time
 from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.standing import cause_of
 from spark_jobs.domain.rules.timed_out import Reported, reported
 
 LISTENER_FAILS = "LISTENER_FAILS"
@@ -35,8 +40,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (client, topic, snapshot) that shows a failing listener, one condition per topic; where no client shows
     one, one per queue of the retry topic, one condition per group; and one for the messages that were given up.
     """
-    listener_hits = list(_listener_hits(step))
-    yield from listener_hits or _retry_hits(step)
+    retried, listener_hits = list(_retried_in_place(step)), list(_listener_hits(step))
+    yield from retried
+    yield from listener_hits or (() if retried else _retry_hits(step))
     given_up = dead_letters(step)
     if given_up is not None:
         yield RuleHit(given_up.start, given_up.end, GIVEN_UP, measures={"dead_letters": given_up.state})
@@ -53,10 +59,36 @@ def _counts(step: AuditedStep) -> Mapping[str, int]:
     return {} if consumed is None else {"consumed": consumed, "sent_back": sent_back}
 
 
+def _retried_in_place(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per queue that stands because its message at the committed offset fails again and again."""
+    for each in diagnoses(step):
+        standing = each.standing
+        if each.cause is StandingCause.RETRIED_IN_PLACE:
+            queue, offset, waiting = standing.queue, standing.span.offset, standing.lag_last
+            yield RuleHit(
+                *(standing.start, standing.end, each.cause.value, queue.topic),
+                queue=FindingQueue(*queue, RETRIED),
+                implicated=each.client_id,
+                minimum_seconds=standing_seconds(step),
+                severity=ERROR if standing.seconds >= step.settings.thresholds.stalled_after_seconds else WARN,
+                weight=waiting,
+                measures={"consumer_offset": offset, "waiting": waiting},
+                hint=f"It is the message at offset {offset} of {queue.broker_name}:{queue.queue_id}.",
+            )
+
+
 def _listener_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """Those of clients that do not just retry one message in its place."""
+    retried: dict[tuple[str | None, str], list[Time]] = defaultdict(list)
+    for each in diagnoses(step):
+        if each.cause is StandingCause.RETRIED_IN_PLACE:
+            retried[each.client_id, each.standing.queue.topic].append((each.standing.start, each.standing.end))
     for client_id, client in step.history.clients.items():
         for topic, failing in failing_listeners(client, step.window, step.settings):
-            for start, end, _, rate in seen_twice(failing):
+            for span in seen_twice(failing):
+                start, end, _, rate = span
+                if any(common((start, end), time) for time in retried[client_id, topic]):
+                    continue
                 yield RuleHit(
                     *(start, end, LISTENER_FAILS, topic),
                     implicated=client_id,
@@ -153,6 +185,7 @@ RULE = Rule(
     decided_by="At least `failing_percent` (10) of a topic's messages and `failing_messages` (10) a minute fail for "
     "`busy_after_seconds` (120). ERROR from 50 % on, else WARN, as for `GIVEN_UP`.",
     causes={
+        StandingCause.RETRIED_IN_PLACE: cause_of(LINE_OF[StandingCause.RETRIED_IN_PLACE]),
         LISTENER_FAILS: Cause(
             "two successive client snapshots show it",
             "Check the logs of these consumers for exceptions of the listener. More consumers would fail just as "

@@ -2,16 +2,26 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 
-from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.diagnosis.diagnoses import times_of
+from spark_jobs.domain.diagnosis.measure import commits_of
+from spark_jobs.domain.diagnosis.table import StandingCause
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.client_spans import busy_spans
+from spark_jobs.domain.kernel.handed_out import is_handed_out
+from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.history import UNKNOWN
+from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.statuses import Verdict
-from spark_jobs.domain.model.window import common
+from spark_jobs.domain.model.window import common, without
 from spark_jobs.domain.rules import consume_failing
-from spark_jobs.domain.rules.behind import DECIDED_BY, FOLLOWS, verdict_hits
+from spark_jobs.domain.rules.behind import FOLLOWS
+from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Follows, Rule, everything, queues, topics
+from spark_jobs.domain.rules.standing import BEHIND, ON_TOP
 
 FALLING_BEHIND = "FALLING_BEHIND"
 
@@ -21,10 +31,37 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     down by a few messages, and by chance only up: the lag must grow by more than the allowed lag. A hit of a queue that
     all members may pop names them, if all are busy then.
     """
-    least_growth = step.settings.thresholds.allowed_lag + 1
-    for hit in verdict_hits(step, Verdict.WARN, FALLING_BEHIND, least_growth):
-        members = _busy_members(step, hit) if hit.implicated is None else ()
-        yield from (replace(hit, implicated=client_id) for client_id in members) if members else (hit,)
+    for progress in step.progress:
+        seldom = commits_of(step, progress.interval.topic)
+        if seldom is None or not seldom.keeps_up:
+            for span in progress.spans:
+                grown = span.lag_last - span.lag_first
+                if span.verdict == Verdict.WARN and grown > step.settings.thresholds.allowed_lag:
+                    for hit in _span_hits(step, progress, span):
+                        members = _busy_members(step, hit) if hit.implicated is None else ()
+                        yield from (replace(hit, implicated=client_id) for client_id in members) if members else (hit,)
+
+
+def _span_hits(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> Iterator[RuleHit]:
+    """One per owner of the queue and time in which no message holds back its offset."""
+    measures = {
+        "age_ms": None if span.age_ms == UNKNOWN else span.age_ms,
+        "lag_first": span.lag_first,
+        "lag_last": span.lag_last,
+    }
+    queue = MessageQueue(progress.interval.topic, *progress.queues[span.place])
+    parts = without((span.start, span.end), times_of(step, StandingCause.HELD_BACK).get(queue, ()))
+    for (start, end), client_id in product([*parts], progress.owner_ids(span.place)):
+        if start < end:
+            yield RuleHit(
+                *(start, end, FALLING_BEHIND, queue.topic),
+                queue=queue_at(progress, span.place, BEHIND),
+                implicated=client_id,
+                minimum_seconds=step.settings.thresholds.stalled_after_seconds,
+                weight=span.lag_last,
+                measures=measures,
+                hint=ON_TOP if is_handed_out(step, progress.interval) else None,
+            )
 
 
 def _busy_members(step: AuditedStep, hit: RuleHit) -> Sequence[str]:
@@ -41,7 +78,8 @@ RULE = Rule(
     name="CONSUMER_LAGGING",
     headline="Consumers of {groups} cannot keep up with {queues}",
     meaning="The consumer is slower than the producers. It makes progress, but its lag never decreased in the window.",
-    decided_by=DECIDED_BY.format("WARN"),
+    decided_by="[Verdict](../replay.md#progress-and-verdicts) WARN for `stalled_after_seconds`, in a queue with an "
+    "owner, or an unknown one (POP, a proxy, not replayable).",
     causes={
         FALLING_BEHIND: Cause(
             "the lag stays above `allowed_lag`, and grows by more than that",

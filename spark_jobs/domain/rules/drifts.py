@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_jobs.domain.diagnosis.measure import pulling_by_hand
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans, reported
 from spark_jobs.domain.kernel.holdings import settled_at
@@ -16,7 +17,6 @@ from spark_jobs.domain.model.history import Membership, Place
 from spark_jobs.domain.model.series import Series, Span
 from spark_jobs.domain.model.window import SECOND, Time, joined, overlaps, without
 from spark_jobs.domain.rocketmq.strategies import POP, StrategySource, is_popped
-from spark_jobs.domain.rules.client_hung import pulling_by_hand
 
 
 class Shares(NamedTuple):

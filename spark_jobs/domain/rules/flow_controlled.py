@@ -4,13 +4,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from spark_jobs.domain.diagnosis.diagnoses import times_of
+from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import symptoms, unwell_spans
 from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.model.clients import ThrottleCause, Throttled
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.model.severities import WARN
+from spark_jobs.domain.model.severities import ERROR, WARN
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Follows, Rule, clients, queues
 
@@ -30,9 +33,16 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 *(end, throttled.cause, throttled.queue.topic, client_id),
                 queue=FindingQueue(*throttled.queue, THROTTLED),
                 implicated=client_id,
+                severity=ERROR if by_span and _is_stopped(step, throttled.queue) else WARN,
                 weight=_beyond(throttled),
                 measures={name: getattr(throttled, name) for name in _MEASURES},
             )
+
+
+def _is_stopped(step: AuditedStep, queue: MessageQueue) -> bool:
+    """Return whether the queue stands by this limit for long."""
+    lasting = sum(end - start for start, end in times_of(step, StandingCause.SPAN_LIMIT).get(queue, ()))
+    return lasting >= step.settings.thresholds.stalled_after_seconds * SECOND
 
 
 _MEASURES = ("cached_count", "cached_mib", "cached_span", "limit")
@@ -52,6 +62,7 @@ def _oldest_since(step: AuditedStep, client_id: str, queue: MessageQueue, at: in
     return int(samples.times[differs[-1] + 1 if len(differs) else 0])
 
 
+_BY_AMOUNT = (ThrottleCause.CACHED_MESSAGES, ThrottleCause.CACHED_SIZE)
 _SLOWER = "The consumer is slow, not the broker: make the listener faster or give it more threads."
 
 RULE = Rule(
@@ -77,11 +88,13 @@ RULE = Rule(
         ),
     },
     evaluate=hits,
-    hit_severity=WARN,
     needs=(CLIENT_SNAPSHOTS,),
     follows=(
         Follows("OFFSET_HELD_BACK", queues, (ThrottleCause.CACHED_SPAN,)),
         Follows("CLIENT_HUNG", clients),
+        Follows("CONSUME_FAILING", queues, _BY_AMOUNT),
         Follows("SLOW_LISTENER", clients),
+        Follows("CONSUMER_STOPPED", queues),
+        Follows("CONSUMER_STALLED", queues),
     ),
 )

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
+from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.brokers import brokers_without_master
 from spark_jobs.domain.model.finding import Finding, RuleHit
@@ -22,6 +23,8 @@ _NOT_REPORTED = (
     "The running info of the owner is not recorded, so that another client may hold the queue, or none: members whose "
     "name servers know other brokers share the queues differently. Record it, and compare the name servers' routes."
 )
+#: Causes of queues of which their owners do not show why they stand.
+_WHY_IS_OPEN = (StandingCause.UNEXPLAINED, StandingCause.NOT_REPORTED)
 #: What begins so soon after a change of the route is likely to come from it.
 _SHORTLY = 120 * SECOND
 
@@ -32,15 +35,13 @@ _ALL_OF_BROKER = "They are all queues of {broker}, and no queue of another broke
 _LONG_BEFORE = 300 * SECOND
 
 
-def with_what_they_share(step: AuditedStep, hits: Iterable[RuleHit], by_owner: str) -> Iterator[RuleHit]:
-    """The hits of queues with what those of one condition have in common: as hint, and `ALL_OF_BROKER` as measure.
-    `by_owner`: the cause of those that stand because of an owner, which may be all queues of the topic.
-    """
+def with_what_they_share(step: AuditedStep, hits: Iterable[RuleHit]) -> Iterator[RuleHit]:
+    """The hits of queues with what those of one condition have in common: as hint, and `ALL_OF_BROKER` as measure."""
     for together in by_key(hits, lambda hit: (hit.topic, hit.cause)).values():
         for island in islands(sorted(together, key=lambda hit: (hit.start, hit.end))):
             known = _intervals_with_queues(step, island)
             is_of_broker = bool(known) and broker_of_all(_places(island), known[-1]) is not None
-            hint = _hint(step, island, known, by_owner)
+            hint = _hint(step, island, known)
             for hit in island:
                 shown = {**(hit.measures or {}), ALL_OF_BROKER: 1.0} if is_of_broker else hit.measures
                 yield replace(hit, hint=" ".join(filter(None, (hit.hint, hint))) or None, measures=shown)
@@ -73,16 +74,14 @@ def _intervals_with_queues(step: AuditedStep, island: Collection[RuleHit]) -> Se
     return sorted(known, key=lambda each: each.start)
 
 
-def _hint(
-    step: AuditedStep, island: Collection[RuleHit], known: Sequence[RebalanceInterval], by_owner: str
-) -> str | None:
+def _hint(step: AuditedStep, island: Collection[RuleHit], known: Sequence[RebalanceInterval]) -> str | None:
     """The hint by the last of the `known` intervals."""
     first, places = next(iter(island)), _places(island)
     master = _without_master(step, island)
     if not known:
         return master
     interval = known[-1]
-    if first.cause != by_owner:
+    if first.cause not in _WHY_IS_OPEN:
         return " ".join(filter(None, (shared_by(places, interval), master))) or None
     is_all = len(places) > 1 and places == set(interval.queues or ())
     sentences = (

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spark_jobs.domain.diagnosis.measure import pulling_by_hand
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.consume_statuses import status_samples
 from spark_jobs.domain.kernel.offset_jumps import Jump, first_commits_at_end, offset_jumps
@@ -15,7 +16,6 @@ from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.window import MILLISECOND, SECOND
 from spark_jobs.domain.phrases import count
-from spark_jobs.domain.rules.client_hung import pulling_by_hand
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule
 

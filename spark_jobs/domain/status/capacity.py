@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from spark_jobs.domain.diagnosis.table import LINES
 from spark_jobs.domain.phrases import count, names_text
 
 
@@ -26,6 +27,10 @@ class Limit(StrEnum):
     HELD_BACK = "HELD_BACK"
     ALLOCATION_DRIFT = "ALLOCATION_DRIFT"
     NO_MASTER = "NO_MASTER"
+    SUSPENDED = "SUSPENDED"
+    RETRIED_IN_PLACE = "RETRIED_IN_PLACE"
+    NOT_COMMITTED = "NOT_COMMITTED"
+    COMMITS_SELDOM = "COMMITS_SELDOM"
     STUCK_CONSUMER = "STUCK_CONSUMER"
     FILTERED = "FILTERED"
     PRODUCER_SKEW = "PRODUCER_SKEW"
@@ -121,15 +126,9 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
         "BROKER_NOT_READABLE/QUEUES_REMOVED",
     ),
     Limit.ALLOCATION_DRIFT: ("ALLOCATION_DRIFT/HOLDS_LESS",),
-    Limit.UNKNOWN_OWNERS: ("CONSUMER_STALLED/OWNERS_UNKNOWN", "CONSUMER_STOPPED/OWNERS_UNKNOWN"),
-    Limit.NO_MASTER: (
-        "ORDERLY_LOCK_MISSING/NO_MASTER",
-        "CONSUMER_STOPPED/NO_MASTER",
-        "CONSUMER_STALLED/NO_MASTER",
-    ),
-    Limit.STUCK_CONSUMER: ("GHOST_MEMBER", "CLIENT_HUNG", "CONSUMER_STOPPED", "CONSUMER_STALLED"),
+    Limit.NO_MASTER: ("ORDERLY_LOCK_MISSING/NO_MASTER",),
+    Limit.STUCK_CONSUMER: ("GHOST_MEMBER", "CLIENT_HUNG"),
     Limit.HELD_BACK: ("OFFSET_HELD_BACK", "FLOW_CONTROLLED/CACHED_SPAN"),
-    Limit.FILTERED: ("CONSUMER_STOPPED/FILTERED", "CONSUMER_STALLED/FILTERED"),
     Limit.PRODUCER_SKEW: ("PRODUCER_SKEW/HOT_QUEUES",),
     Limit.ORDERLY_LOCKS: ("ORDERLY_LOCK_MISSING", "UNASSIGNED_QUEUE/WAITS_FOR_LOCK"),
     Limit.FAILURES: ("CONSUME_FAILING/SENT_BACK",),
@@ -138,6 +137,10 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.LISTENER: _SLOW_LISTENER,
     Limit.LISTENER_AND_QUEUES: _SLOW_LISTENER,
 }
+for _line in LINES:
+    _limit = Limit(_line.bottleneck)
+    if _limit is not Limit.HELD_BACK:  # whose rules have names of their own for it
+        SIGNS[_limit] = (*SIGNS.get(_limit, ()), *(f"{_rule}/{_line.cause}" for _rule in _line.rules))
 #: Limits that are none, as far as the backlog of all queues is known.
 _NOTHING_GREW = (Limit.NO_BACKLOG, Limit.WORKED_OFF)
 _YES = "Yes, at least {more}, up to {readable} in all"
@@ -164,6 +167,14 @@ ADVICE: dict[Limit, str] = {
     Limit.ALLOCATION_DRIFT: "No: members did not take all queues of their share, and {peak}. Restart them.",
     Limit.STUCK_CONSUMER: "No: a consumer was stuck while it owned queues, and {peak}. Take a thread dump of it, and "
     "restart it.",
+    Limit.SUSPENDED: "No: a client fetched nothing of its queues, and {peak}. It was suspended by code, or its pulls "
+    "were refused: see its log, and resume or restart it.",
+    Limit.RETRIED_IN_PLACE: "No: one message failed again and again in its place, and {peak}. Look for the listener's "
+    "exception of it.",
+    Limit.NOT_COMMITTED: "No: no offsets were committed for longer than usual, and {peak}. Look for failed commits or "
+    "checkpoints in the application's log.",
+    Limit.COMMITS_SELDOM: "Unknown: offsets are committed seldom, all queues at once, so that the lag between says "
+    "nothing.",
     Limit.HELD_BACK: "No: one message that is not finished held back the offset of a queue, and {peak}. Restart its "
     "owner.",
     Limit.FILTERED: "Unknown: the group subscribes to some messages only, and {peak}, which may all be other ones.",
@@ -225,7 +236,13 @@ def limit(group: GroupInStep) -> Limit:
 
 def more_members_help(limit: Limit) -> bool | None:
     """Return whether more members would have helped; None: it is not known."""
-    if limit in (Limit.UNKNOWN_BACKLOG, Limit.UNKNOWN_MEMBERS, Limit.UNKNOWN_OWNERS, Limit.FILTERED):
+    if limit in (
+        Limit.UNKNOWN_BACKLOG,
+        Limit.UNKNOWN_MEMBERS,
+        Limit.UNKNOWN_OWNERS,
+        Limit.FILTERED,
+        Limit.COMMITS_SELDOM,
+    ):
         return None
     return limit in (Limit.MEMBERS, Limit.POP_MEMBERS, Limit.NO_MEMBERS, Limit.LISTENER)
 

@@ -99,6 +99,8 @@ _BY_SHARES = (None, Limit.LISTENER)
 _BY_MEMBERS = (*_BY_SHARES, Limit.STUCK_CONSUMER)
 #: Limits whose findings name queues of retry topics, and are about all queues of their topic, or of their clients.
 _OF_RETRIES = (Limit.TIMED_OUT, Limit.REDELIVERIES)
+#: Limits whose findings are no harm, or may be none.
+_ALSO_INFO = (Limit.FILTERED, Limit.COMMITS_SELDOM)
 #: Rules whose findings name queues that nobody consumes.
 _NOBODY_CONSUMES = ("UNASSIGNED_QUEUE", "STRANDED_WRITE_QUEUES")
 #: The finding, as rule/cause, of queues that hold messages and are no longer in the route.
@@ -114,7 +116,7 @@ def _signs(step: AuditedStep, findings: Sequence[Finding]) -> Iterator[_LimitFin
             names = {finding.rule, f"{finding.rule}/{finding.cause}"}
             queues = frozenset(MessageQueue(*evidence[:3]) for evidence in finding.evidence.queues)
             for limit, signs in SIGNS.items():
-                if not names.isdisjoint(signs) and (finding.severity != INFO or limit is Limit.FILTERED):
+                if not names.isdisjoint(signs) and (finding.severity != INFO or limit in _ALSO_INFO):
                     stands_for = limit_of_root.get(finding.root_finding_id or "", instead.get(limit, limit))
                     of_limit = frozenset() if limit in _OF_RETRIES else queues
                     yield _LimitFinding(stands_for, finding, of_limit, frozenset(finding.evidence.client_ids))

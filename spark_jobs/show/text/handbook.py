@@ -3,7 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_type_hints
 
+from spark_jobs.domain.diagnosis.facts import Facts
+from spark_jobs.domain.diagnosis.table import LINES, TableLine
 from spark_jobs.domain.glossary import TERMS, Term
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.rules.commands import as_written
@@ -12,6 +15,7 @@ from spark_jobs.domain.status.capacity import SIGNS, Limit, more_members_help
 
 _DOCS = Path(__file__).parents[3] / "docs"
 INDEX, RULE_PAGES, GLOSSARY = _DOCS / "findings.md", _DOCS / "rules", _DOCS / "glossary.md"
+DIAGNOSIS = _DOCS / "diagnosis.md"
 _FRAME = Path(__file__).with_name("handbook.md")
 _GLOSSARY_FRAME = """<!-- Made by python -m spark_jobs.show.text.handbook: change the terms, not this page. -->
 # Glossary
@@ -19,6 +23,25 @@ _GLOSSARY_FRAME = """<!-- Made by python -m spark_jobs.show.text.handbook: chang
 In brackets: the names in RocketMQ, and in the [tables](tables.md).
 
 {terms}
+"""
+_DIAGNOSIS_FRAME = """<!-- Made by python -m spark_jobs.show.text.handbook: change the table, not this page. -->
+# Why a queue stands
+
+A queue stands if its committed offset does not move while messages wait, for 60 s and three collection intervals
+or longer. Facts of it are measured once: from offsets, from the brokers' lists of members, and from reports of its
+owner. A fact that was not recorded is unknown. The first line below that fits is the cause. `incidents`, `explain`,
+`status` and the report name the same one, and list the facts that are known.
+
+## Facts
+
+{facts}
+
+## Causes
+
+In this order. If no other rule is named, [CONSUMER_STOPPED](rules/CONSUMER_STOPPED.md) reports a queue whose offset
+moved before, and [CONSUMER_STALLED](rules/CONSUMER_STALLED.md) one whose offset did not.
+
+{lines}
 """
 _NAMES = frozenset(rule.name for rule in RULES)
 
@@ -39,6 +62,23 @@ def rule_pages() -> dict[Path, str]:
 def glossary() -> str:
     """The page: an item per term."""
     return _GLOSSARY_FRAME.replace("{terms}", "\n".join(map(_term, TERMS)))
+
+
+def diagnosis() -> str:
+    """The page: the facts with their values, and an item per line of the table."""
+    return _DIAGNOSIS_FRAME.format(facts="\n".join(_facts()), lines="\n".join(map(_line, LINES)))
+
+
+def _facts() -> Iterator[str]:
+    for name, kind in get_type_hints(Facts).items():
+        values = "yes or no" if kind is bool else ", ".join(f"`{value}`" for value in kind)
+        yield f"- `{name}`: {values}"
+
+
+def _line(line: TableLine) -> str:
+    rule, *more = line.rules
+    reported_by = "" if more else f" Reported by [{rule}](rules/{rule}.md)."
+    return f"1. **`{line.cause}`**: {_text(line.when)}.{reported_by}<br>\n   {_text(line.advice)}"
 
 
 def _term(term: Term) -> str:
@@ -106,6 +146,7 @@ def write() -> None:
     """Writes all pages, and deletes those of rules that are gone."""
     INDEX.write_text(index(), encoding="utf-8")
     GLOSSARY.write_text(glossary(), encoding="utf-8")
+    DIAGNOSIS.write_text(diagnosis(), encoding="utf-8")
     RULE_PAGES.mkdir(exist_ok=True)
     pages = rule_pages()
     for page in {*RULE_PAGES.glob("*.md")} - pages.keys():

@@ -71,10 +71,10 @@ STANDING = """
     nothing-waits-above | CONSUMER_STALLED | ERROR | NOT_CONSUMED        | b:0   | 0
     once-nothing-waited | CONSUMER_STALLED | ERROR | NOT_CONSUMED        | b:0   | 0
     highest             | CONSUMER_STALLED | ERROR | NOT_CONSUMED        | b:3   | 0
-    owned               | CONSUMER_STALLED | ERROR | NO_PROGRESS         | b:0   | 0
+    owned               | CONSUMER_STALLED | ERROR | UNEXPLAINED         | b:0   | 0
     ordinary            | CONSUMER_STALLED | ERROR | NOT_CONSUMED        | b:0   | 0
     not-recorded        | CONSUMER_STALLED | ERROR | NOT_CONSUMED        | b:0   | 0
-    tags                | CONSUMER_STALLED | ERROR | NO_PROGRESS         | b:2   | 0
+    tags                | CONSUMER_STALLED | ERROR | UNEXPLAINED         | b:2   | 0
 """
 REASONS = {
     "starved": {("NOT_APPLICABLE", "POP_ALL_QUEUES")},

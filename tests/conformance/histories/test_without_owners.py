@@ -94,17 +94,12 @@ EXPECTED = {
 }
 KEPT_UP = "No: the members kept up, though the owners of the queues are not known."
 BACKLOG_GREW = "Unknown: the owners of the queues are not known, and the backlog reached 680 messages in 1 queue."
-#: Of POP it is unknown whether one consumer holds the queue up; where queues have owners, one does.
 CAPACITY = {
     "pop": ("UNKNOWN_OWNERS", BACKLOG_GREW),
     "pop in time": ("NO_BACKLOG", KEPT_UP),
     "pop uncommitted": ("UNKNOWN_BACKLOG", "Unknown: the backlog of 1 queue is not known."),
     "grpc": ("UNKNOWN_OWNERS", BACKLOG_GREW),
-    "own strategy": (
-        "STUCK_CONSUMER",
-        "No: a consumer was stuck while it owned queues, and the backlog reached 680 messages in 1 queue. Take "
-        "a thread dump of it, and restart it.",
-    ),
+    "own strategy": ("UNKNOWN_OWNERS", BACKLOG_GREW),
     "rooms unknown": ("NO_BACKLOG", KEPT_UP),
     "rooms unknown, stuck": ("UNKNOWN_OWNERS", BACKLOG_GREW),
     "broadcasts": ("UNKNOWN_BACKLOG", "Unknown: the backlog of the group is not known."),

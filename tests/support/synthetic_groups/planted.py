@@ -203,25 +203,25 @@ PLANTED: dict[str, Fault] = {
     # Six of ten messages go to the retry topic; clients are not asked for their running info.
     "sends_messages_back": fault("CONSUME_FAILING/SENT_BACK", answers=False, sends_back=FAULT, returned=0.6),
     # Nothing of one queue is committed.
-    "stuck_listener": fault("CONSUMER_STOPPED/NO_COMMITS", standing=stand(2)),
+    "stuck_listener": fault("CONSUMER_STOPPED/LISTENER_HANGS", standing=stand(2)),
     # No messages come. Of those at the beginning, some of one queue wait until the fault is over.
     "stands_while_a_batch_is_worked_off": fault(
-        "CONSUMER_STOPPED/NO_COMMITS",
+        "CONSUMER_STOPPED/LISTENER_HANGS",
         fault=Time(200, 1400),
         rate=0,
         batch=9000,
         standing=stand(2, time=Time(200, 1400)),
     ),
     "no_answer": fault(
-        "CLIENT_HUNG/NO_ANSWER CONSUMER_STOPPED/NO_COMMITS", silent={FIRST: FAULT}, standing=stand(0, 1, 2, 3)
+        "CLIENT_HUNG/NO_ANSWER CONSUMER_STOPPED/NO_ANSWER", silent={FIRST: FAULT}, standing=stand(0, 1, 2, 3)
     ),
     # A group with a filter whose clients no longer pull.
     "filters_and_hangs": fault(
-        "CLIENT_HUNG/NO_PULL CONSUMER_STOPPED/NO_COMMITS", expression="rare", no_pull=FAULT, standing=stand(*range(8))
+        "CLIENT_HUNG/NO_PULL CONSUMER_STOPPED/NO_PULL", expression="rare", no_pull=FAULT, standing=stand(*range(8))
     ),
     # The process of the first member is there, without a consumer of the group.
     "not_in_its_group": fault(
-        "GHOST_MEMBER/NOT_IN_GROUP CONSUMER_STOPPED/NO_COMMITS",
+        "GHOST_MEMBER/NOT_IN_GROUP CONSUMER_STOPPED/NOT_IN_GROUP",
         says={FIRST: (FAULT, lambda _: ClientState(answered=True, in_group=False))},
         standing=stand(0, 1, 2, 3),
     ),
@@ -277,7 +277,7 @@ PLANTED: dict[str, Fault] = {
     ),
     # Members cannot connect to broker-b, so it lists none, and nothing of its queues was ever committed.
     "broker_out_of_reach": always(
-        "BROKER_NOT_READABLE/NOT_REACHED CONSUMER_STALLED/NEVER_COMMITTED",
+        "BROKER_NOT_READABLE/NOT_REACHED CONSUMER_STALLED/NOT_LISTED",
         routes=ON_TWO_BROKERS,
         listed={"broker-b": [(ALWAYS, ())]},
         uncommitted=TO_B,
@@ -302,18 +302,18 @@ PLANTED: dict[str, Fault] = {
         created_again=FAULT.end,
     ),
     "drops_a_queue": fault(
-        "ALLOCATION_DRIFT/HOLDS_LESS CONSUMER_STOPPED/NO_COMMITS", says={SECOND: (FAULT, without_7)}, standing=stand(7)
+        "ALLOCATION_DRIFT/HOLDS_LESS CONSUMER_STOPPED/NOT_TAKEN", says={SECOND: (FAULT, without_7)}, standing=stand(7)
     ),
     # An orderly consumer does not take one of its queues for longer than any lock lasts.
     "never_gets_a_lock": fault(
-        "ALLOCATION_DRIFT/HOLDS_LESS CONSUMER_STOPPED/NO_COMMITS",
+        "ALLOCATION_DRIFT/HOLDS_LESS CONSUMER_STOPPED/NOT_TAKEN",
         orderly=True,
         says={SECOND: (FAULT, without_7)},
         standing=stand(7),
     ),
     # For a time both members share the queues of broker-a alone, and those of broker-b are unassigned.
     "has_not_seen_a_broker": fault(
-        "ALLOCATION_DRIFT/HOLDS_LESS CONSUMER_STOPPED/NO_COMMITS",
+        "ALLOCATION_DRIFT/HOLDS_LESS CONSUMER_STOPPED/NOT_TAKEN",
         routes={"topic": ON_TWO_BROKERS["topic"]},
         says=reporting([FIRST], FAULT, owned=listing(0, 1)) | reporting([SECOND], FAULT, owned=listing(2, 3)),
         standing=stand(*TO_B),
@@ -371,15 +371,15 @@ PLANTED: dict[str, Fault] = {
     ),
     # Nothing of one queue was committed for longer than the broker keeps messages: a minute or less.
     "stuck_until_deleted": always(
-        "CONSUMER_STALLED/NO_PROGRESS RETENTION_RISK/LOST", standing=stand(2, time=EVER), keeps=300
+        "CONSUMER_STALLED/LISTENER_HANGS RETENTION_RISK/LOST", standing=stand(2, time=EVER), keeps=300
     ),
     # The first message of one queue hangs in the listener.
     "never_committed": always("CONSUMER_STALLED/NEVER_COMMITTED", uncommitted=[5]),
     # A message in 100 s comes to a queue that is not consumed.
-    "few_messages": fault("CONSUMER_STALLED/FEW_MESSAGES", rates={2: 0.01}, standing=stand(2)),
+    "few_messages": fault("CONSUMER_STOPPED/LISTENER_HANGS", rates={2: 0.01}, standing=stand(2)),
     # A member is replaced by one that consumes nothing for nearly five minutes.
     "hangs_since_a_rebalance": fault(
-        "CONSUMER_STALLED/NO_PROGRESS",
+        "CONSUMER_STALLED/LISTENER_HANGS",
         fault=Time(1200, 1490),
         members=[(ALWAYS, BOTH), (1200, (FIRST, NEW_SECOND))],
         standing=stand(4, 5, 6, 7, time=Time(1200, 1490)),
@@ -406,7 +406,7 @@ PLANTED: dict[str, Fault] = {
     ),
     # Nothing of one queue is consumed, and then all of it is committed at once.
     "commits_over_unread": fault(
-        "CONSUMER_STOPPED/NO_COMMITS MESSAGES_SKIPPED/COMMITTED_UNREAD",
+        "CONSUMER_STOPPED/LISTENER_HANGS MESSAGES_SKIPPED/COMMITTED_UNREAD",
         fault=Time(FAULT.start, FAULT.end + 120),
         unread=True,
         standing=stand(2),

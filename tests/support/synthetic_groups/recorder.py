@@ -3,10 +3,11 @@ a few seconds after the other. In some rounds nothing is recorded, and in others
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spark_jobs.domain.model.history import (
     RETRY,
@@ -19,6 +20,7 @@ from spark_jobs.domain.model.history import (
     Membership,
     OffsetSamples,
     OwnedQueue,
+    Place,
     TopicSamples,
 )
 from spark_jobs.domain.model.message_queue import PERM_READ, MessageQueue, RouteEntry, sort_client_ids, sort_queues
@@ -28,11 +30,12 @@ from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP
 from spark_jobs.domain.rocketmq.strategies import STRATEGY_OF_CLASS, Strategy
 from tests.support.kernel import series_of
 from tests.support.oracle.client import allocate
-from tests.support.synthetic_groups.lives import ALWAYS, END, Life, Time, at, changed
+from tests.support.synthetic_groups.lives import ALWAYS, END, Life, Standing, Time, at, changed
 from tests.support.synthetic_groups.samples import (
     FIRST,
     REDELIVERED,
     all_micros,
+    all_queues,
     micros,
     offset_samples,
     places,
@@ -189,6 +192,8 @@ class _Recorder:
         cached = self.numbers.integers(0, 8, total) + np.repeat([many * (second in held) for second in seconds], counts)
         idle = self.numbers.integers(0, 600_000 if life.consume_type == "CONSUME_ACTIVELY" else 15_000, total)
         pulled = np.repeat(all_micros(seconds) // MILLISECOND, counts) - idle - 1000 * life.clocks_behind
+        stood = self._stood_since(seconds, states)
+        cached = np.where(stood > 0, np.maximum(cached, 1), cached)
         if life.expression != "*":
             cached = np.zeros_like(cached)
         if life.no_pull is not None:
@@ -201,10 +206,27 @@ class _Recorder:
             np.full(total, 1000, np.int64),
             1000 + cached,
             pulled,
-            np.full(total, micros(FIRST) // MILLISECOND) if life.unread else pulled,
+            np.full(total, micros(FIRST) // MILLISECOND) if life.unread else np.where(stood > 0, stood, pulled),
             pulled,
             [self._measured(client_id, one, state) for one, state in zip(seconds, states, strict=True)],
         )
+
+    def _stood_since(self, seconds: Sequence[float], states: Sequence[ClientState]) -> NDArray[np.int64]:
+        """Of each queue of all answers since when it stands, in milliseconds; 0: it moves."""
+        routes = self.life.routes
+        columns = {one.topic: all_queues(routes[one.topic]) for one in self.life.standing if one.topic in routes}
+        stood = [
+            max((one.time.start for one in self.life.standing if self._is_of(one, columns, own, second)), default=None)
+            for second, state in zip(seconds, states, strict=True)
+            for own in state.owned or ()
+        ]
+        return np.array([0 if one is None else micros(max(one, FIRST)) // MILLISECOND for one in stood], np.int64)
+
+    @staticmethod
+    def _is_of(one: Standing, columns: Mapping[str, Sequence[Place]], own: OwnedQueue, second: float) -> bool:
+        place = own.broker_name, own.queue_id
+        is_known = one.topic == own.topic and second in one.time and place in columns.get(one.topic, ())
+        return is_known and columns[one.topic].index(place) in one.indexes
 
     def _measured(self, client_id: str, second: float, state: ClientState) -> tuple[ConsumeStatus, ...] | None:
         """Of every topic that it subscribes to: 5 to 50 ms a message. The backlog of a slow consumer is drained within

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.model.history import RETRY, UNKNOWN, OffsetSamples, Place, TopicSamples
 from spark_jobs.domain.model.window import MILLISECOND, SECOND
-from tests.support.synthetic_groups.lives import Hosts, Life, Standing, Time, at
+from tests.support.synthetic_groups.lives import Course, Hosts, Life, Standing, Time, at
 
 #: 2026-11-21T03:00Z, and the first second that is recorded: a step looks back for eight minutes.
 START = 1_795_230_000 * SECOND
@@ -87,6 +87,11 @@ def topic_samples(life: Life, topic: str, seconds: Sequence[float], base: int) -
     return TopicSamples(all_micros(times), queues, first, end, present)
 
 
+def all_queues(course: Course[Hosts]) -> list[Place]:
+    """All queues that a topic ever has."""
+    return sorted({place for _, hosts in course for place in places(hosts)})
+
+
 def _rounds(
     life: Life, topic: str, seconds: Sequence[float], *, of_writers: bool = False
 ) -> tuple[Times, list[Place], NDArray[np.bool_]]:
@@ -98,7 +103,7 @@ def _rounds(
         return times, [("broker-a", 0)], np.ones((len(times), 1), dtype=bool)
     more = life.route(topic, 0)[0].write_queue_nums - life.route(topic, 0)[0].read_queue_nums if of_writers else 0
     course = [(since, {name: count + more for name, count in hosts.items()}) for since, hosts in life.routes[topic]]
-    queues = sorted({place for _, hosts in course for place in places(hosts)})
+    queues = all_queues(course)
     present = np.zeros((len(times), len(queues)), dtype=bool)
     for since, hosts in course:
         present[times >= since] = [place in places(hosts) for place in queues]

@@ -89,9 +89,9 @@ a client that holds less than its share         | ALLOCATION_DRIFT:HOLDS_LESS qu
 … not one that holds more                       | ALLOCATION_DRIFT:HOLDS_MORE queue=0 | MEMBERS
 a lock that is missing                          | ORDERLY_LOCK_MISSING:NOT_LOCKED queue=0 | ORDERLY_LOCKS
 … because the broker has no master              | ORDERLY_LOCK_MISSING:NO_MASTER queue=0 | NO_MASTER
-who waits for a lock is not stuck               | ORDERLY_LOCK_MISSING:NOT_LOCKED queue=0 id=lock; CONSUMER_STOPPED queue=0 root=lock | ORDERLY_LOCKS
-… nor who waits for a master                    | ORDERLY_LOCK_MISSING:NO_MASTER queue=0 id=lock; CONSUMER_STOPPED queue=0 root=lock | NO_MASTER
-… without that finding it is                    | CONSUMER_STOPPED queue=0 root=lock | STUCK_CONSUMER
+who waits for a lock is not stuck               | ORDERLY_LOCK_MISSING:NOT_LOCKED queue=0 id=lock; CONSUMER_STOPPED:LISTENER_HANGS queue=0 root=lock | ORDERLY_LOCKS
+… nor who waits for a master                    | ORDERLY_LOCK_MISSING:NO_MASTER queue=0 id=lock; CONSUMER_STOPPED:LISTENER_HANGS queue=0 root=lock | NO_MASTER
+… without that finding it is                    | CONSUMER_STOPPED:LISTENER_HANGS queue=0 root=lock | STUCK_CONSUMER
 what follows from a rewind is no load           | OFFSET_REWOUND:RESET queue=0 id=rewind severity=WARN; ALLOCATION_DRIFT:HOLDS_LESS queue=0 root=rewind | REWOUND
 … a symptom of something else is                | OFFSET_REWOUND:RESET queue=0 id=rewind severity=WARN; ALLOCATION_DRIFT:HOLDS_LESS queue=0 root=other | ALLOCATION_DRIFT
 … and a root cause                              | OFFSET_REWOUND:RESET queue=0 id=rewind severity=WARN; ALLOCATION_DRIFT:HOLDS_LESS queue=0 | ALLOCATION_DRIFT
@@ -114,11 +114,11 @@ def test_a_finding_about_the_queue_or_its_owner_at_that_time(found: str, limit: 
 _NOT_OWNED = """
 nothing is known of its owner                   | UNKNOWN_STRATEGY   |                          | UNKNOWN_OWNERS
 … nor how many queues another one would have    | UNKNOWN_STRATEGY   | FLOW_CONTROLLED queue=0  | UNKNOWN_OWNERS
-… but that the owner stalls                     | UNKNOWN_STRATEGY   | CONSUMER_STALLED queue=0 | STUCK_CONSUMER
+… but that the owner stalls                     | UNKNOWN_STRATEGY   | CONSUMER_STALLED:LISTENER_HANGS queue=0 | STUCK_CONSUMER
 the broker assigns it                           | BROKER_REBALANCE   |                          | UNKNOWN_OWNERS
-… whatever stalls                               | BROKER_REBALANCE   | CONSUMER_STALLED queue=0 | UNKNOWN_OWNERS
+… whatever stalls                               | BROKER_REBALANCE   | CONSUMER_STALLED:LISTENER_HANGS queue=0 | UNKNOWN_OWNERS
 no broker lists its consumer                    | CONSUMED_BY_UNSEEN |                          | UNKNOWN_MEMBERS
-… nor is it known whether there is any          | CONSUMED_BY_UNSEEN | CONSUMER_STALLED queue=0 | UNKNOWN_MEMBERS
+… nor is it known whether there is any          | CONSUMED_BY_UNSEEN | CONSUMER_STALLED:LISTENER_HANGS queue=0 | UNKNOWN_MEMBERS
 every member may pop it: what is about all      | POP_ALL_QUEUES     | SLOW_LISTENER clients=A; SLOW_LISTENER clients=B | POP_MEMBERS
 … not about one of them                         | POP_ALL_QUEUES     | SLOW_LISTENER clients=A  | UNKNOWN_OWNERS
 … all hang                                      | POP_ALL_QUEUES     | CLIENT_HUNG clients=A+B  | STUCK_CONSUMER

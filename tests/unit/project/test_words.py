@@ -9,7 +9,7 @@ import pytest
 
 from schemas.table import Table
 from spark_jobs.domain.glossary import TERMS, Term
-from spark_jobs.show.text.handbook import GLOSSARY, glossary
+from spark_jobs.show.text.handbook import DIAGNOSIS, GLOSSARY, diagnosis, glossary
 from tests.unit.project.test_layers import PACKAGES, ROOT, modules
 
 #: What is said otherwise now, and how.
@@ -201,6 +201,7 @@ def test_a_name_says_what_it_holds() -> None:
 
 def test_the_glossary_is_the_one_the_terms_make() -> None:
     assert GLOSSARY.read_text(encoding="utf-8") == glossary(), "run python -m spark_jobs.show.text.handbook"
+    assert DIAGNOSIS.read_text(encoding="utf-8") == diagnosis(), "run python -m spark_jobs.show.text.handbook"
 
 
 def test_the_terms_are_in_order_and_each_has_one_sentence() -> None:

@@ -59,10 +59,10 @@ def test_that_all_queues_of_one_broker_stand_is_a_measure(standing: str, broker:
     owned = replace(allocation(listed, "0 1 1 0"), queues=queues)
     step = audited_step(replace(interval(0, 600, listed, owned), queues=tuple(queues)))
     hits = [
-        rule_hit(0, 100, "NO_COMMITS", f"t {place} BEHIND", topic="t", measures={"age_ms": 1})
+        rule_hit(0, 100, "SUSPENDED", f"t {place} BEHIND", topic="t", measures={"age_ms": 1})
         for place in standing.split()
     ]
-    for hit in with_what_they_share(step, hits, "NO_PROGRESS"):
+    for hit in with_what_they_share(step, hits):
         assert hit.measures == ({"age_ms": 1, "all_of_one_broker": 1} if broker else {"age_ms": 1})
     queues_named = [("t", *place, "") for place in places(standing)]
     found = finding("f", "CONSUMER_STOPPED", 0, 100, queues=queues_named)
@@ -75,10 +75,10 @@ def test_hits_of_one_condition_are_looked_at_together() -> None:
     listed = members("c1 c2")
     step = audited_step(interval(0, 600, listed, allocation(listed, "0 0 1 1")))
     hits = [
-        rule_hit(start, end, "NO_PROGRESS", f"{topic} b:{queue_id} BEHIND", topic=topic)
+        rule_hit(start, end, "NOT_REPORTED", f"{topic} b:{queue_id} BEHIND", topic=topic)
         for topic, start, end, queue_id in (("t", 0, 100, 0), ("t", 50, 150, 1), ("t", 300, 400, 1), ("u", 0, 100, 0))
     ]
-    found = list(with_what_they_share(step, hits, "NO_PROGRESS"))
+    found = list(with_what_they_share(step, hits))
     assert [hit.hint for hit in found] == [f"{OF_C1} {NOT_REPORTED}"] * 2 + [NOT_REPORTED, None]
     assert [replace(hit, hint=None) for hit in found] == hits
 
@@ -89,9 +89,9 @@ def test_queues_that_stand_since_the_route_names_them_may_not_have_been_taken(st
     without, listed = (("b", 0),), members("c1")
     both = interval(100, 600, listed, allocation(listed, "0 0 0"))
     step = audited_step(replace(interval(0, 100, listed, allocation(listed, "0")), queues=without), both)
-    hits = [rule_hit(start, 500, "NO_PROGRESS", f"t b:{number} BEHIND", topic="t") for number in (1, 2)]
+    hits = [rule_hit(start, 500, "NOT_REPORTED", f"t b:{number} BEHIND", topic="t") for number in (1, 2)]
     says = "The route names them since 2026-03-01T10:01:40Z: the members may not have taken them. Restart the members."
-    for hit in with_what_they_share(step, hits, "NO_PROGRESS"):
+    for hit in with_what_they_share(step, hits):
         assert (says in (hit.hint or "")) is is_shortly
 
 
@@ -99,11 +99,11 @@ def test_one_message_does_not_hold_back_all_queues() -> None:
     """Nor does it where the owners are not to blame, or where there is one queue only."""
     listed = members("c1 c2")
     step = audited_step(interval(0, 600, listed, allocation(listed, "0 1")), interval(0, 600, listed, topic="u"))
-    hits = [rule_hit(0, 100, "NO_PROGRESS", f"t b:{number} BEHIND", topic="t") for number in (0, 1)]
-    for hit in with_what_they_share(step, hits, "NO_PROGRESS"):
+    hits = [rule_hit(0, 100, "NOT_REPORTED", f"t b:{number} BEHIND", topic="t") for number in (0, 1)]
+    for hit in with_what_they_share(step, hits):
         assert (hit.hint or "").startswith("They are all queues of the topic, and one message cannot hold back all")
-    assert {hit.hint for hit in with_what_they_share(step, hits, "NO_COMMITS")} == {None}
-    assert [hit.hint for hit in with_what_they_share(step, hits[:1], "NO_PROGRESS")] == [NOT_REPORTED]
+    assert {hit.hint for hit in with_what_they_share(step, [replace(hit, cause="SUSPENDED") for hit in hits])} == {None}
+    assert [hit.hint for hit in with_what_they_share(step, hits[:1])] == [NOT_REPORTED]
 
 
 @pytest.mark.parametrize(("since", "is_said"), [(60, True), (120, False)])
@@ -113,8 +113,8 @@ def test_queues_of_a_broker_that_has_no_master_may_lack_their_locks(since: int, 
     step = audited_step(interval(0, 600, listed, allocation(listed, "0 1")))
     seen = [(START, frozenset[str]()), *((micros(at), frozenset({"b"})) for at in range(since, 300, 20))]
     step = replace(step, history=GroupHistory("c", "g", masterless={"t": series_of(seen)}))
-    stands = rule_hit(50, 120, "NO_COMMITS", "t b:0 BEHIND", topic="t")
-    (hit,) = with_what_they_share(step, [stands], "NO_PROGRESS")
+    stands = rule_hit(50, 120, "SUSPENDED", "t b:0 BEHIND", topic="t")
+    (hit,) = with_what_they_share(step, [stands])
     sentence = "b had no master meanwhile: an owner that consumes in order waits for its locks."
     assert hit.hint == (sentence if is_said else None)
 

@@ -1,0 +1,102 @@
+"""Every queue that stands in a step, with its facts and the line of the table that they lead to."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from typing import NamedTuple
+
+from spark_jobs.domain.diagnosis.facts import Extent, Facts
+from spark_jobs.domain.diagnosis.measure import facts_of, finished
+from spark_jobs.domain.diagnosis.standing import Standing, standing_queues
+from spark_jobs.domain.diagnosis.table import StandingCause, TableLine, line_of
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.caching import cached_with_value
+from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.window import SECOND, Time
+
+
+class Diagnosis(NamedTuple):
+    """Why a queue stands under one of its owners; `client_id` None: the owner is not known."""
+
+    standing: Standing
+    client_id: str | None
+    facts: Facts
+    line: TableLine
+
+    @property
+    def cause(self) -> StandingCause:
+        """The cause, which is that of the line."""
+        return self.line.cause
+
+
+@cached_with_value
+def diagnoses(step: AuditedStep) -> Sequence[Diagnosis]:
+    """One per (queue that stands, time with the same facts, owner), in the order of `standing_queues`."""
+    measured = [
+        (part, client_id, facts)
+        for standing in standing_queues(step)
+        for client_id in standing.owners or (None,)
+        for part, facts in _parts(step, standing, client_id)
+    ]
+    by_topic: dict[str, list[Standing]] = defaultdict(list)
+    for part, _, _ in measured:
+        by_topic[part.queue.topic].append(part)
+    extents = {topic: _Extents(of_topic) for topic, of_topic in by_topic.items()}
+    complete = (
+        (part, client_id, replace(facts, extent=extents[part.queue.topic].of(part, client_id)))
+        for part, client_id, facts in measured
+    )
+    return [Diagnosis(part, client_id, facts, line_of(facts)) for part, client_id, facts in complete]
+
+
+@cached_with_value
+def times_of(step: AuditedStep, cause: StandingCause) -> Mapping[MessageQueue, Sequence[Time]]:
+    """The times of one cause by queue, in order."""
+    times: dict[MessageQueue, list[Time]] = defaultdict(list)
+    for each in diagnoses(step):
+        if each.cause is cause:
+            times[each.standing.queue].append((each.standing.start, each.standing.end))
+    return times
+
+
+def _parts(step: AuditedStep, standing: Standing, client_id: str | None) -> Iterator[tuple[Standing, Facts]]:
+    """The time in which the owner finishes messages, and the rest, if that is long: other facts hold in it."""
+    last, parts = finished(step, standing, client_id), [standing]
+    if last and standing.end - last.at > step.settings.thresholds.verdict_window_seconds * SECOND:
+        parts = [standing._replace(seen_at=last.at, end=last.at), standing._replace(start=last.at)]
+    for part in parts:
+        yield part, facts_of(step, part, client_id)
+
+
+class _Extents:
+    """The queues of a topic that stand at one time: those of one owner, or broker, or all."""
+
+    def __init__(self, standing: Sequence[Standing]) -> None:
+        self._standing = standing
+        self._together: dict[Time, Set[Place]] = {}
+
+    def of(self, standing: Standing, client_id: str | None) -> Extent:
+        """The widest set of two or more readable queues that stand together with this one, and no other queue."""
+        together = self._of_time((standing.start, standing.end))
+        readable = frozenset(standing.interval.queues or ())
+        if not readable:
+            return Extent.SOME
+        if together >= readable and len(readable) > 1:
+            return Extent.ALL_OF_TOPIC
+        if client_id is not None and standing.interval.allocation is not None:
+            owned = standing.interval.allocation.queues_of_client.get(client_id, frozenset()) & readable
+            if owned and owned <= together:
+                return Extent.ALL_OF_OWNER
+        of_broker = {place for place in readable if place[0] == standing.queue.broker_name}
+        return Extent.ALL_OF_BROKER if len(of_broker) > 1 and of_broker <= together else Extent.SOME
+
+    def _of_time(self, time: Time) -> Set[Place]:
+        """The queues that stand for most of a time; queues mostly share it."""
+        if time not in self._together:
+            shared: dict[Place, int] = defaultdict(int)
+            for each in self._standing:
+                shared[each.queue[1:]] += max(min(each.end, time[1]) - max(each.start, time[0]), 0)
+            lasting = time[1] - time[0]
+            self._together[time] = {place for place, overlap in shared.items() if 2 * overlap >= lasting}
+        return self._together[time]

@@ -1,0 +1,293 @@
+"""Measures the facts of a queue that stands, from samples, lists of members, and what its owner reports."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_jobs.domain.diagnosis.commits import SeldomCommits, seldom_commits
+from spark_jobs.domain.diagnosis.facts import (
+    Commits,
+    Facts,
+    InHand,
+    Listener,
+    Lock,
+    Oldest,
+    Owner,
+    ProcessState,
+    Pulls,
+    YesNo,
+)
+from spark_jobs.domain.diagnosis.standing import Standing
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.brokers import brokers_without_master
+from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans
+from spark_jobs.domain.kernel.process_queues import ProcessQueue, process_queue
+from spark_jobs.domain.model.caching import cached_with_value
+from spark_jobs.domain.model.clients import ThrottleCause
+from spark_jobs.domain.model.history import UNKNOWN, ClientHistory, Matrix
+from spark_jobs.domain.model.message_queue import PRIORITY
+from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, Reason, Status
+from spark_jobs.domain.model.window import MILLISECOND, Time, common, joined
+from spark_jobs.domain.rocketmq.strategies import is_popped
+
+#: `ConsumeType` of a group whose applications decide when members pull (DefaultLitePullConsumer).
+_PULLS_BY_HAND = "CONSUME_ACTIVELY"
+_JAVA = "JAVA"
+#: A fact of several snapshots is that of more than half of them.
+_MOST = 0.5
+#: A client that pulls shows another time of its last pull in more than so many of its snapshots, if there are enough:
+#: an idle one asks every 15 s (long polling).
+_FEW, _PULLS = 0.3, 5
+_SPAN = ThrottleCause.CACHED_SPAN
+_Reports = Sequence[Span[ClientReport]]
+
+
+class Finished(NamedTuple):
+    """The last snapshot (microseconds) at which a client had finished `messages` behind one that it has not."""
+
+    at: int
+    messages: int
+
+
+def finished(step: AuditedStep, standing: Standing, client_id: str | None) -> Finished | None:
+    """Messages that an owner finished while the offset stood; None: none, or unknown.
+
+    A client cannot have finished what it has in hand. One that makes its process queue again seems to consume, too.
+    """
+    client = step.history.clients.get(client_id or "")
+    if client is None:
+        return None
+    samples = process_queue(client, standing.queue, standing.start + 1, standing.seen_at + 1)
+    advances = np.flatnonzero(np.diff(samples.last_consume) > 0) + 1
+    if not len(advances):
+        return None
+    at = int(samples.times[advances[-1]])
+    offsets = step.history.offsets[standing.queue.topic]
+    lag = offsets.lag[offsets.inside(standing.span.start, at + 1), offsets.columns[standing.queue[1:]]]
+    messages = int(lag[lag != UNKNOWN][-1:].sum()) - int(samples.cached_count[advances[-1]])
+    return Finished(at, messages) if messages > 0 else None
+
+
+def facts_of(step: AuditedStep, standing: Standing, client_id: str | None) -> Facts:
+    """The facts of a queue that stands and one of its owners; None: the owner is not known. `extent` is the default:
+    it takes all queues that stand.
+    """
+    time = standing.start, standing.seen_at
+    began = standing.start, standing.start + 2 * step.settings.cadence
+    without_master = brokers_without_master(step, standing.queue.topic, began)
+    is_filtered = any(row.is_filtered and row.interval.topic == standing.queue.topic for row in step.progress)
+    facts = Facts(
+        owner=_owner(standing),
+        master=YesNo.NO if standing.queue.broker_name in without_master else YesNo.UNKNOWN,
+        starved=_is_starved(step, standing),
+        commits=_commits(step, standing),
+        reads_on=_reads_on(step, standing),
+        by_hand=any(common(time, by_hand) for by_hand in pulling_by_hand(step)),
+        filtered=is_filtered,
+    )
+    return facts if client_id is None else _with_client(step, standing, client_id, facts)
+
+
+@cached_with_value
+def pulling_by_hand(step: AuditedStep) -> Sequence[Time]:
+    """The times in which the application decides when members pull."""
+    memberships = (span for spans in step.memberships.values() for span in spans)
+    by_hand = (span for span in memberships if span.state.consume_type == _PULLS_BY_HAND)
+    return joined((span.start, span.end) for span in by_hand)
+
+
+def _owner(standing: Standing) -> Owner:
+    if standing.interval.is_shared_out or any(is_popped(member.strategy) for member in standing.interval.members or ()):
+        return Owner.HANDED_OUT
+    if standing.owners:
+        return Owner.CLIENT
+    if standing.interval.reason in CONSUMED_UNSEEN:
+        return Owner.UNSEEN
+    unknown = (Reason.SETTINGS_MISSING, Reason.UNKNOWN_STRATEGY)
+    return Owner.STRATEGY_UNKNOWN if standing.interval.reason in unknown else Owner.NOT_REPLAYED
+
+
+def _is_starved(step: AuditedStep, standing: Standing) -> bool:
+    """Return whether the broker had to give messages of a higher priority, which is the queue's id, all the time: a POP
+    request for all queues gets the highest one's (unless `priorityOrderAsc` is false); owners pull each of theirs.
+    Source: `SendMessageProcessor`, `PopMessageProcessor.popMsgFromTopic`.
+    """
+    topic, broker_name, queue_id = standing.queue
+    if standing.interval.status == Status.REPLAYED or step.topic_type(topic) != PRIORITY:
+        return False
+    samples = step.history.offsets[topic]
+    broker_queues = ((number, column) for (name, number), column in samples.columns.items() if name == broker_name)
+    higher = [column for number, column in broker_queues if number > queue_id]
+    seen = samples.inside(standing.start + 1, standing.end)
+    waiting, offsets = samples.lag[seen][:, higher] > 0, samples.consumed_to[seen][:, higher]
+    return bool(waiting.any(axis=1).all() and (np.diff(offsets, axis=0) > 0).any())
+
+
+def commits_of(step: AuditedStep, topic: str) -> SeldomCommits | None:
+    """How the topic's offsets are committed in the window; None: not seldom."""
+    samples, window = step.history.offsets.get(topic), step.window
+    if samples is None:
+        return None
+    return seldom_commits(samples, window.read_from, window.end, step.settings.cadence)
+
+
+def _commits(step: AuditedStep, standing: Standing) -> Commits:
+    if not standing.span.is_committed:
+        return Commits.NEVER
+    seldom = commits_of(step, standing.queue.topic)
+    if seldom is None:
+        return Commits.STAND
+    return Commits.SELDOM if standing.span.seen_at - standing.span.start <= 2 * seldom.distance else Commits.OVERDUE
+
+
+def _reads_on(step: AuditedStep, standing: Standing) -> YesNo:
+    """YES if clients pull messages behind the committed offset, as brokers since 5.1 report."""
+    samples = step.history.offsets[standing.queue.topic]
+    cells = samples.inside(standing.start, standing.seen_at + 1), samples.columns[standing.queue[1:]]
+    pulled = samples.pull_offset[cells]
+    pulled = pulled[pulled > 0]
+    if len(pulled) < 2:
+        return YesNo.UNKNOWN
+    return YesNo.YES if pulled[-1] > max(pulled[0], standing.span.offset) else YesNo.NO
+
+
+def _with_client(step: AuditedStep, standing: Standing, client_id: str, facts: Facts) -> Facts:
+    """The same with what is known of the owner."""
+    members = {member.client_id: member for member in standing.interval.members or ()}
+    language = members[client_id].language if client_id in members else None
+    known = {"listed": _listed(step, standing, client_id), "java": _known(language, language == _JAVA)}
+    client = step.history.clients.get(client_id)
+    # The snapshot at which it begins to stand may show how it was before.
+    begins = standing.start + step.settings.cadence // 2
+    spans = (Span(max(span.start, begins), *span[1:]) for span in client_spans(step).get(client_id, ()))
+    reports = [span for span in spans if span.start < min(span.end, standing.seen_at)]
+    seen = client.series.inside(standing.start + 1, standing.seen_at + 1) if client else slice(0)
+    if client is None or not reports or seen.start == seen.stop:
+        return _replaced(facts, **known)
+    return _replaced(facts, **known, **_reported(step, standing, client_id, seen, reports))
+
+
+def _reported(
+    step: AuditedStep, standing: Standing, client_id: str, seen: slice, reports: _Reports
+) -> dict[str, object]:
+    client = step.history.clients[client_id]
+    states = [client.series.states[code] for code in client.series.codes[seen].tolist()]
+    answers = [state for state in states if state.answered and state.in_group is not False]
+    if len(answers) <= _MOST * len(states):
+        ghosts = sum(state.in_group is False for state in states)
+        is_ghost = ghosts > _MOST * (len(states) - len(answers))
+        return {"process": ProcessState.NOT_IN_GROUP if is_ghost else ProcessState.SILENT}
+    samples = process_queue(client, standing.queue, standing.start + 1, standing.seen_at + 1)
+    # A consumer that pulls by hand has no process queues.
+    by_hand = any(common(time, (standing.start, standing.end)) for time in pulling_by_hand(step))
+    reporting = sum(state.owned is not None and bool(state.owned or not by_hand) for state in answers)
+    orderly = [state.consume_orderly for state in answers if state.consume_orderly is not None]
+    is_orderly = _known(orderly or None, sum(orderly) > _MOST * len(orderly))
+    facts: dict[str, object] = {
+        "process": ProcessState.ANSWERS,
+        "holds": _known(reporting or None, len(samples.times) > _MOST * reporting),
+        "orderly": is_orderly,
+        "lock": _lock(standing, reports, is_orderly),
+    }
+    if not len(samples.times):
+        return facts
+    is_tried = is_orderly is YesNo.YES and bool((np.diff(samples.last_consume) > 0).any())
+    finishes = is_tried or finished(step, standing, client_id) is not None
+    return {
+        **facts,
+        "pulls": _pulls(step, standing, samples, reports),
+        "in_hand": _in_hand(standing, samples.cached_count, reports),
+        "oldest": _oldest(samples, standing.span.offset),
+        "listener": _listener(standing, client, seen, samples, finishes=finishes),
+    }
+
+
+def _listed(step: AuditedStep, standing: Standing, client_id: str) -> YesNo:
+    """YES if the queue's broker lists the owner in most of the time in which it answers."""
+    spans = step.memberships.get(standing.queue.broker_name, ())
+    time = standing.start, standing.end
+    parts = [(part, span.state) for span in spans if (part := common(time, (span.start, span.end)))]
+    lasting = sum(end - start for (start, end), _ in parts)
+    listing = sum(
+        end - start for (start, end), state in parts if any(each.client_id == client_id for each in state.connections)
+    )
+    return _known(lasting or None, listing > _MOST * lasting)
+
+
+def _lock(standing: Standing, reports: _Reports, is_orderly: YesNo) -> Lock:
+    if is_orderly is not YesNo.YES:
+        return Lock.NOT_NEEDED if is_orderly is YesNo.NO else Lock.UNKNOWN
+    queue = standing.queue
+    lacks = _most_show(reports, lambda each: queue in each.reported.unlocked or queue in each.symptoms.expired)
+    return Lock.MISSING if lacks else Lock.FRESH
+
+
+def _most_show(reports: _Reports, shows: Callable[[ClientReport], bool]) -> bool:
+    """Return whether reports show it in most of their time."""
+    showing = sum(span.end - span.start for span in reports if shows(span.state))
+    return showing > _MOST * sum(span.end - span.start for span in reports)
+
+
+def _pulls(step: AuditedStep, standing: Standing, samples: ProcessQueue, reports: _Reports) -> Pulls:
+    if (reports[-1].state.reported.pull_interval_ms or 0) > step.settings.thresholds.pull_idle_seconds * 1000:
+        return Pulls.SELDOM
+    pulled = samples.last_pull[samples.last_pull > 0]
+    if not len(pulled):
+        return Pulls.UNKNOWN
+    # A queue that is dropped and taken again begins with a fresh time.
+    is_still = len(pulled) >= _PULLS and (np.diff(pulled) > 0).mean() < _FEW
+    return Pulls.STOPPED if is_still or standing.queue in reports[-1].state.symptoms.stale else Pulls.CONTINUE
+
+
+def _in_hand(standing: Standing, cached_count: Matrix, reports: _Reports) -> InHand:
+    if _most_show(
+        reports, lambda each: (standing.queue, _SPAN) in [(it.queue, it.cause) for it in each.symptoms.throttled]
+    ):
+        return InHand.SPAN_LIMIT
+    known = cached_count[cached_count != UNKNOWN]
+    if not len(known):
+        return InHand.UNKNOWN
+    return InHand.NOTHING if (known == 0).mean() > _MOST else InHand.SOME
+
+
+def _oldest(samples: ProcessQueue, offset: int) -> Oldest:
+    """All snapshots but the first count, which may be older than the offset."""
+    holding = (samples.cached_count > 0) & (samples.cached_min_offset != UNKNOWN)
+    known = samples.cached_min_offset[1:][holding[1:]]
+    if not len(known) or offset == UNKNOWN:
+        return Oldest.UNKNOWN
+    return Oldest.COMMITTED if (known == offset).mean() > _MOST else Oldest.ANOTHER
+
+
+def _listener(
+    standing: Standing, client: ClientHistory, seen: slice, samples: ProcessQueue, *, finishes: bool
+) -> Listener:
+    statuses = [
+        status
+        for each in client.samples.statuses[seen]
+        for status in each or ()
+        if status.topic == standing.queue.topic
+    ]
+    failures = [status.consume_failed_tps or 0.0 for status in statuses]
+    if failures and sum(rate > 0 for rate in failures) > _MOST * len(failures):
+        return Listener.FAILS
+    if finishes:
+        return Listener.FINISHES
+    call_ms = max((status.consume_rt_ms or 0.0 for status in statuses), default=0.0)
+    if call_ms * MILLISECOND * 2 >= standing.seen_at - standing.start:
+        return Listener.SLOW
+    is_known = bool((samples.last_consume > 0).any())
+    return Listener.DOES_NOT_RETURN if is_known else Listener.UNKNOWN
+
+
+def _known(value: object, is_true: bool) -> YesNo:
+    """YES if it is true; unknown without a value."""
+    if value is None:
+        return YesNo.UNKNOWN
+    return YesNo.YES if is_true else YesNo.NO
+
+
+def _replaced(facts: Facts, **values: object) -> Facts:
+    return Facts(**{**vars(facts), **values})

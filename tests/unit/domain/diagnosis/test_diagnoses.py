@@ -1,0 +1,104 @@
+"""What is measured of a queue that stands from 100 s on, on rows written by hand, and the cause that it leads to."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from spark_jobs.domain.diagnosis.diagnoses import diagnoses
+from spark_jobs.domain.diagnosis.facts import Extent
+from tests.support.client_groups import held, measured
+from tests.support.client_steps import recorded_step, replayed
+from tests.support.samples import progress
+from tests.support.snapshots import client, offsets
+
+TIMES = range(0, 660, 20)
+
+#: What a client says that consumes in order; and of queue 0, what its owner has in hand.
+ORDERLY = {"consume_orderly": True, "message_model": "CLUSTERING"}
+HOLDS = {"cached_count": 5, "cached_min_offset": 100, "cached_max_offset": 104}
+
+
+def causes(
+    queue: dict[str, Any] | None = None,
+    *,
+    said: dict[str, Any] | None = None,
+    consumes_until: int = 100,
+    failed: float = 0.0,
+    consume_rt_ms: float = 5.0,
+    owned: tuple[int, ...] = (0, 1),
+    recorded: bool = True,
+    is_filtered: bool = False,
+    language: str = "JAVA",
+    stands: tuple[int, ...] = (0,),
+) -> list[str]:
+    """Time and cause of each queue that stands. `queue`: the process queue of queue 0 from 100 s on; `said`: what its
+    client says then; `consumes_until`: when it last finished a message of queue 0. A message a second in each queue.
+    """
+    rows = []
+    for second in TIMES:
+        stood = second > 100
+        status = measured("t", consume_rt_ms, 1.0, failed if stood else 0.0, 1.0, 1.0)
+        own = [held("t", number, second, dict(queue or {}) if number == 0 and stood else {}) for number in owned]
+        for each in own:
+            if each["queue_id"] == 0:
+                each["last_consume"] = held("t", 0, min(second, consumes_until), {})["last_consume"]
+        rows.append(client(second, owned_queues=own, consume_status=[status], **((said or {}) if stood else {})))
+    read = [
+        offsets(second, *((second + 1, min(second, 100) if number in stands else second + 1, 1) for number in (0, 1)))
+        for second in TIMES
+    ]
+    interval = replayed("t", 0, 660, {"c1": [0, 1]}, 2)
+    interval = replace(interval, members=tuple(each._replace(language=language) for each in interval.members or ()))
+    step = recorded_step(rows if recorded else [], interval, read=read)
+    step = replace(step, progress=[replace(progress(interval, 0, 660), is_filtered=is_filtered)])
+    return [f"{each.standing.queue.queue_id} {each.cause}" for each in diagnoses(step)]
+
+
+@pytest.mark.parametrize(
+    ("cause", "given"),
+    [
+        ("NOT_REPORTED", {"recorded": False}),
+        ("LISTENER_HANGS", {"queue": HOLDS}),
+        ("SLOW_CALLS", {"queue": HOLDS, "consume_rt_ms": 300_000.0}),
+        ("HELD_BACK", {"queue": HOLDS, "consumes_until": 640, "said": {"consume_orderly": False}}),
+        ("RETRIED_IN_PLACE", {"queue": HOLDS, "consumes_until": 640, "said": ORDERLY}),
+        ("RETRIED_IN_PLACE", {"queue": HOLDS, "failed": 0.1, "said": ORDERLY}),
+        ("NO_LOCK", {"queue": HOLDS | {"locked": False}, "said": ORDERLY}),
+        ("NOTHING_PULLED", {"queue": {"cached_count": 0}}),
+        ("NO_PULL", {"queue": {"cached_count": 0, "last_pull": 1}}),
+        ("NOT_TAKEN", {"queue": {"dropped": True}}),
+        ("NOT_TAKEN", {"owned": (1,)}),
+        ("NO_ANSWER", {"said": {"answered": False}}),
+        ("NOT_IN_GROUP", {"said": {"in_group": False}}),
+        ("FILTERED", {"queue": {"cached_count": 0}, "is_filtered": True}),
+        ("LISTENER_HANGS", {"queue": HOLDS, "is_filtered": True}),
+        ("FILTERED", {"recorded": False, "is_filtered": True, "language": "GO"}),
+        ("NOT_REPORTED", {"recorded": False, "is_filtered": True}),
+    ],
+    ids=str,
+)
+def test_the_cause_of_what_the_owner_reports(cause: str, given: dict[str, Any]) -> None:
+    assert causes(**given) == [f"0 {cause}"]
+
+
+def test_nothing_in_hand_of_all_queues_is_another_matter_than_of_one() -> None:
+    nothing = {"cached_count": 0}
+    assert causes(nothing, stands=(0, 1)) == ["0 SUSPENDED", "1 SUSPENDED"]
+    assert causes(nothing) == ["0 NOTHING_PULLED"]
+
+
+def test_a_queue_that_moves_has_no_diagnosis() -> None:
+    assert causes(stands=()) == []
+
+
+def test_the_extent_is_the_widest_set_that_stands_together() -> None:
+    of = replayed("t", 0, 660, {"c1": [0, 1], "c2": [2, 3]}, 4)
+    for standing, extent in (((0, 1), Extent.ALL_OF_OWNER), ((0,), Extent.SOME), ((0, 1, 2, 3), Extent.ALL_OF_TOPIC)):
+        read = [
+            offsets(second, *((second + 1, 1 if number in standing else second + 1, 1) for number in range(4)))
+            for second in TIMES
+        ]
+        found = diagnoses(recorded_step([], of, read=read))
+        assert {each.facts.extent for each in found} == {extent}
+        assert [each.standing.queue.queue_id for each in found] == list(standing)

@@ -1,0 +1,134 @@
+"""The table of diagnosis: every combination of facts has one line, and no line says what its facts do not show."""
+
+from dataclasses import fields
+from enum import StrEnum
+from itertools import combinations, product
+from random import Random
+from typing import Any, get_type_hints
+
+import pytest
+
+from spark_jobs.domain.diagnosis.facts import (
+    Commits,
+    Extent,
+    Facts,
+    InHand,
+    Listener,
+    Lock,
+    Oldest,
+    Owner,
+    ProcessState,
+    Pulls,
+    YesNo,
+)
+from spark_jobs.domain.diagnosis.table import LINE_OF, LINES, StandingCause, line_of
+from spark_jobs.domain.status.capacity import Limit, more_members_help
+from tests.support.tables import described
+
+_TYPES = get_type_hints(Facts)
+VALUES: dict[str, list[Any]] = {
+    field.name: [False, True] if _TYPES[field.name] is bool else list(_TYPES[field.name]) for field in fields(Facts)
+}
+ENUMS: dict[str, Any] = {
+    "owner": Owner,
+    "master": YesNo,
+    "listed": YesNo,
+    "process": ProcessState,
+    "holds": YesNo,
+    "orderly": YesNo,
+    "lock": Lock,
+    "pulls": Pulls,
+    "in_hand": InHand,
+    "oldest": Oldest,
+    "listener": Listener,
+    "commits": Commits,
+    "reads_on": YesNo,
+    "java": YesNo,
+    "extent": Extent,
+}
+
+
+def facts(text: str) -> Facts:
+    """`in_hand=NOTHING pulls=CONTINUE filtered`: the facts that differ from those of which nothing is known."""
+    words = (word.partition("=") for word in text.split())
+    values: dict[str, Any] = {name: ENUMS[name](value) if value else True for name, _, value in words}
+    return Facts(**values)
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    described("""
+        nothing is known                     |                                                  | NOT_REPORTED
+        the owner answers                    | process=ANSWERS                                  | UNEXPLAINED
+        a broker without a master            | master=NO process=ANSWERS lock=MISSING           | NO_MASTER
+        higher priorities                    | starved owner=HANDED_OUT                         | PRIORITY_STARVATION
+        POP                                  | owner=HANDED_OUT process=ANSWERS                 | NOT_CONSUMED
+        behind a proxy                       | owner=UNSEEN                                     | NOT_CONSUMED
+        a ghost                              | process=NOT_IN_GROUP listed=NO                   | NOT_IN_GROUP
+        a process that does not answer       | process=SILENT                                   | NO_ANSWER
+        it does not reach the broker         | process=ANSWERS listed=NO holds=NO               | NOT_LISTED
+        it took another share                | process=ANSWERS holds=NO                         | NOT_TAKEN
+        an orderly one without the lock      | process=ANSWERS holds=YES lock=MISSING           | NO_LOCK
+        it pulls as seldom as it is set to   | process=ANSWERS pulls=SELDOM in_hand=NOTHING     | PULLS_SELDOM
+        it pulls no more                     | process=ANSWERS pulls=STOPPED in_hand=NOTHING    | NO_PULL
+        commits as seldom as ever            | commits=SELDOM                                   | COMMITS_SELDOM
+        … but messages are in hand           | commits=SELDOM in_hand=SOME                      | NOT_REPORTED
+        … and now none any more              | commits=OVERDUE                                  | NOT_COMMITTED
+        it reads on, by hand                 | reads_on=YES by_hand                             | NOT_COMMITTED
+        it reads on, with nothing in hand    | reads_on=YES in_hand=NOTHING pulls=CONTINUE         | NOT_COMMITTED
+        it reads on, what it holds unknown   | reads_on=YES                                     | NOT_REPORTED
+        it finished what is not committed    | in_hand=SOME oldest=ANOTHER orderly=NO listener=FINISHES | NOT_COMMITTED
+        never committed                      | commits=NEVER in_hand=NOTHING                    | NEVER_COMMITTED
+        a filter, and it reads on            | filtered process=ANSWERS in_hand=NOTHING reads_on=YES | FILTERED
+        a filter, and nothing in hand        | filtered process=ANSWERS in_hand=NOTHING         | FILTERED
+        … of which messages fail             | filtered process=ANSWERS in_hand=NOTHING listener=FAILS pulls=CONTINUE | NOTHING_PULLED
+        a filter of another language         | filtered java=NO                                 | FILTERED
+        a filter of Java                     | filtered java=YES                                | NOT_REPORTED
+        an unknown strategy                  | owner=STRATEGY_UNKNOWN                           | OWNERS_UNKNOWN
+        nothing in hand in all its queues    | process=ANSWERS in_hand=NOTHING pulls=CONTINUE extent=ALL_OF_OWNER | SUSPENDED
+        … in all of the topic                | process=ANSWERS in_hand=NOTHING extent=ALL_OF_TOPIC | SUSPENDED
+        … in some of them                    | process=ANSWERS in_hand=NOTHING pulls=CONTINUE      | NOTHING_PULLED
+        an orderly message that fails        | process=ANSWERS in_hand=SOME orderly=YES lock=FRESH oldest=COMMITTED listener=FAILS | RETRIED_IN_PLACE
+        … or is tried without a failure      | in_hand=SOME orderly=YES oldest=COMMITTED listener=FINISHES | RETRIED_IN_PLACE
+        the limit of the span                | in_hand=SPAN_LIMIT oldest=COMMITTED listener=DOES_NOT_RETURN | SPAN_LIMIT
+        one message, and later ones finish   | in_hand=SOME orderly=NO oldest=COMMITTED listener=FINISHES | HELD_BACK
+        a call that takes as long            | in_hand=SOME listener=SLOW                       | SLOW_CALLS
+        a call that does not return          | in_hand=SOME listener=DOES_NOT_RETURN            | LISTENER_HANGS
+    """),  # noqa: E501 - a table
+)
+def test_the_first_line_that_fits_is_the_cause(text: str, cause: str) -> None:
+    assert line_of(facts(text)).cause == cause
+
+
+def test_every_combination_has_a_line_and_every_line_is_reached() -> None:
+    names, random = list(VALUES), Random(68)
+    reached = set()
+    for one, other in combinations(names, 2):
+        for values in product(VALUES[one], VALUES[other]):
+            line_of(Facts(**dict(zip((one, other), values, strict=True))))
+    for _ in range(100_000):
+        chosen = Facts(**{name: random.choice(VALUES[name]) for name in names})
+        line = line_of(chosen)
+        reached.add(line.cause)
+        if line.thread_dump:
+            may_be_in_a_call = chosen.in_hand in (InHand.SOME, InHand.SPAN_LIMIT) or chosen.oldest is Oldest.COMMITTED
+            assert may_be_in_a_call or chosen.process is ProcessState.SILENT or chosen.pulls is Pulls.STOPPED, chosen
+    assert reached | {StandingCause.NOT_REPORTED} == set(StandingCause)
+
+
+def test_each_cause_is_one_line_and_names_a_bottleneck_that_more_consumers_do_not_cure() -> None:
+    assert [line.cause for line in LINES] == list(StandingCause)
+    for line in LINE_OF.values():
+        assert more_members_help(Limit(line.bottleneck)) is not True
+
+
+def test_only_what_asks_for_one_speaks_of_a_thread_dump() -> None:
+    for line in LINES:
+        assert ("thread dump" in line.advice) is line.thread_dump
+        assert isinstance(line.cause, StrEnum)
+
+
+def test_the_known_facts_are_one_sentence() -> None:
+    known = facts("process=ANSWERS holds=YES pulls=CONTINUE in_hand=NOTHING")
+    assert known.in_words() == "Known: the client answers, holds the queue, continues to pull, has nothing in hand."
+    assert Facts().in_words() == ""
