@@ -6,6 +6,7 @@ from itertools import product
 
 from spark_jobs.domain.diagnosis.diagnoses import times_of
 from spark_jobs.domain.diagnosis.measure import commits_of
+from spark_jobs.domain.diagnosis.pulls import pulls_are_limit
 from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.client_spans import busy_spans
@@ -23,7 +24,7 @@ from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Follows, Rule, everything, queues, topics
 from spark_jobs.domain.rules.standing import BEHIND, ON_TOP
 
-FALLING_BEHIND = "FALLING_BEHIND"
+FALLING_BEHIND, PULLS = "FALLING_BEHIND", "PULLS"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -53,13 +54,14 @@ def _span_hits(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan)
     parts = without((span.start, span.end), times_of(step, StandingCause.HELD_BACK).get(queue, ()))
     for (start, end), client_id in product([*parts], progress.owner_ids(span.place)):
         if start < end:
+            pulled = pulls_are_limit(step, client_id, queue, start, end) if client_id else None
             yield RuleHit(
-                *(start, end, FALLING_BEHIND, queue.topic),
+                *(start, end, PULLS if pulled else FALLING_BEHIND, queue.topic),
                 queue=queue_at(progress, span.place, BEHIND),
                 implicated=client_id,
                 minimum_seconds=step.settings.thresholds.stalled_after_seconds,
                 weight=span.lag_last,
-                measures=measures,
+                measures=measures | (pulled._asdict() if pulled else {}),
                 hint=ON_TOP if is_handed_out(step, progress.interval) else None,
             )
 
@@ -85,7 +87,13 @@ RULE = Rule(
             "the lag stays above `allowed_lag`, and grows by more than that",
             "Make the listener faster, give the client more consume threads, or add consumers while there are more "
             "queues than members.",
-        )
+        ),
+        PULLS: Cause(
+            "the same, while at most half of the owner's threads are busy, and it has at most one pull's messages of "
+            "the queue in hand",
+            "Pulls bring less than comes, so more consumers or threads do not help. Small pulls (`per_pull`) come from "
+            "the broker's disk, or from a small pullBatchSize. Add queues, read from a slave, or lower pullInterval.",
+        ),
     },
     evaluate=hits,
     hit_severity=WARN,

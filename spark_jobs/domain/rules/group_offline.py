@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator
 
+from spark_jobs.domain.diagnosis.unused import is_unused
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.handed_out import may_be_behind_proxies
 from spark_jobs.domain.model.finding import FindingQueue, QueueEvidence, RuleHit
-from spark_jobs.domain.model.severities import ERROR
+from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.model.window import offline_times
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules.evidence import QueueSpan, queue_evidence
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NO_MEMBERS = "NO_MEMBERS"
+NO_MEMBERS, UNUSED = "NO_MEMBERS", "UNUSED"
 _BEHIND_PROXIES = (
     "The cluster has proxies, and brokers do not list what is connected to them: consumers may run and get nothing. "
     "Look at the consumers and at the proxies, and record the group's connections from every proxy."
@@ -38,7 +39,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         produced = known_sum(queue.produced for queue in queues)
         seen = (interval.seen_at for interval in empty if interval.start < end and interval.end > start)
         yield RuleHit(
-            *(start, end, NO_MEMBERS),
+            *(start, end, UNUSED if is_unused(step) else NO_MEMBERS),
             seen_at=min(max((at for at in seen if at is not None), default=start), end),
             minimum_seen_seconds=step.settings.thresholds.settled_seconds,
             measures={"backlog_end": known_sum(queue.backlog_end for queue in queues), "produced": produced},
@@ -68,8 +69,21 @@ RULE = Rule(
     headline="No consumer of {groups} is connected",
     meaning="No consumer of the group is connected. Its topics receive messages or have a backlog.",
     decided_by="No broker lists a member for 50 s, and offset samples show messages. Not for BROADCASTING, POP "
-    "without recorded request modes, or MEMBERS_UNSEEN. ERROR.",
-    causes={NO_MEMBERS: Cause("always", "Start a consumer, or delete the group if it is not needed.")},
+    "without recorded request modes, or MEMBERS_UNSEEN. ERROR, but WARN for `UNUSED`.",
+    causes={
+        NO_MEMBERS: Cause(
+            "the group had members, or its offsets are among the messages that brokers keep",
+            "Start a consumer, or delete the group if it is not needed.",
+        ),
+        UNUSED: Cause(
+            "no member in the window, and the first offsets are below the oldest message of every queue, or none was "
+            "ever committed (WARN)",
+            "The group has not been used for longer than its messages are kept. Delete it, or silence it. If it is "
+            "needed, start a consumer: what is deleted does not come again.",
+            headline="{groups} is not used: no consumer is connected, and its offsets are older than all messages",
+            severity=WARN,
+        ),
+    },
     evaluate=hits,
     hit_severity=ERROR,
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from spark_jobs.domain.diagnosis.unused import is_unused
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import ERROR, WARN
@@ -15,7 +16,11 @@ LOST, EXPIRING, AGED = "LOST", "EXPIRING", "AGED"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per (interval, lagging queue whose messages are lost or expire): by oldest offsets, or else by age."""
+    """One per (interval, lagging queue whose messages are lost or expire): by oldest offsets, or else by age; none of a
+    group that is not used.
+    """
+    if is_unused(step):
+        return
     thresholds = step.settings.thresholds
     minimums: dict[str, Minimums] = {}
     for progress in step.progress:

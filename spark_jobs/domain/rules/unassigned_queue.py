@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from spark_jobs.domain.diagnosis.unused import is_unused
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
@@ -33,7 +34,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     per group, topic and cause. Queues beyond the read queues are STRANDED_WRITE_QUEUES.
     """
     for place, interval in enumerate(step.replayed):
-        yield from _unassigned_hits(interval, step.settings.thresholds, step.replayed[:place])
+        for hit in _unassigned_hits(interval, step.settings.thresholds, step.replayed[:place]):
+            yield replace(hit, severity=WARN) if is_unused(step) else hit
     for split in split_views(step):
         yield from _disputed_hits(split.views, split.hit)
 

@@ -40,6 +40,7 @@ class Limit(StrEnum):
     REDELIVERIES = "REDELIVERIES"
     REWOUND = "REWOUND"
     NO_PROGRESS = "NO_PROGRESS"
+    PULLS = "PULLS"
     LISTENER = "LISTENER"
     LISTENER_AND_QUEUES = "LISTENER_AND_QUEUES"
     QUEUES = "QUEUES"
@@ -134,6 +135,7 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.FAILURES: ("CONSUME_FAILING/SENT_BACK",),
     Limit.TIMED_OUT: ("CONSUME_FAILING/TIMED_OUT",),
     Limit.REDELIVERIES: ("POP_REDELIVERING",),
+    Limit.PULLS: ("CONSUMER_LAGGING/PULLS",),
     Limit.LISTENER: _SLOW_LISTENER,
     Limit.LISTENER_AND_QUEUES: _SLOW_LISTENER,
 }
@@ -191,6 +193,8 @@ ADVICE: dict[Limit, str] = {
     Limit.REWOUND: "No: consumer offsets went back, and {peak}. They are no load: the group had consumed them before.",
     Limit.NO_PROGRESS: "No: for a time no message of some queues was consumed, and {peak}. Find out what their owners "
     "waited for.",
+    Limit.PULLS: "No: pulls brought less than came, while threads were idle, and {peak}. Add queues, or let clients "
+    "read from a slave.",
     Limit.LISTENER: f"{_YES}, {_CAN_HANDLE}: the listener was the limit, {{members}} shared {{queues}}, and "
     "{peak}.{threads}",
     Limit.LISTENER_AND_QUEUES: "No: the listener was the limit, {members} shared {queues}, and {peak}. Make it "

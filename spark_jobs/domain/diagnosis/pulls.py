@@ -1,0 +1,61 @@
+"""Members whose pulls bring less than comes: their threads are idle, and they have nothing in hand."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.consume_statuses import busy_threads, status_samples
+from spark_jobs.domain.kernel.process_queues import process_queue
+from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
+from spark_jobs.domain.model.message_queue import MessageQueue
+
+#: Threads are idle if so many percent of them, at most, are busy.
+_IDLE_PERCENT = 50
+
+
+class Pulled(NamedTuple):
+    """Messages that a pull of one queue brings, and milliseconds that it takes."""
+
+    per_pull: float
+    pull_rt_ms: float
+
+
+def pulls_are_limit(step: AuditedStep, client_id: str, queue: MessageQueue, start: int, end: int) -> Pulled | None:
+    """Return what a pull brings, if nothing else keeps the owner from consuming a queue with a backlog in
+    `[start, end)`, microseconds; None: something else may, or its reports do not show it.
+
+    Each queue is pulled by one request after the other, so a pull brings rate × time of a pull ÷ queues.
+    """
+    client = step.history.clients.get(client_id)
+    seen = client.series.inside(start, end) if client else slice(0)
+    if client is None or seen.start == seen.stop or not _are_threads_idle(client, seen):
+        return None
+    process = process_queue(client, queue, start, end)
+    known = process.cached_count[process.cached_count != UNKNOWN]
+    pulled = _pulled(client, seen, queue.topic)
+    return pulled if pulled and len(known) and np.median(known) < pulled.per_pull + 1 else None
+
+
+def _are_threads_idle(client: ClientHistory, seen: slice) -> bool:
+    states = [client.series.states[code] for code in client.series.codes[seen].tolist()]
+    threads = [state.consume_threads for state in states if state.consume_threads]
+    busy = busy_threads(status_samples(client), len(client.series.times))[seen]
+    known = busy[~np.isnan(busy)]
+    return bool(threads and len(known) and np.median(known) * 100 <= min(threads) * _IDLE_PERCENT)
+
+
+def _pulled(client: ClientHistory, seen: slice, topic: str) -> Pulled | None:
+    """Return what a pull brings on average; None: the client does not report its pulls of the topic."""
+    rates = [
+        (status.pull_tps, status.pull_rt_ms, queues)
+        for statuses, code in zip(client.samples.statuses[seen], client.series.codes[seen].tolist(), strict=True)
+        for status in statuses or ()
+        if status.topic == topic and status.pull_tps and status.pull_rt_ms
+        for queues in [sum(own.topic == topic and not own.dropped for own in client.series.states[code].owned or ())]
+        if queues
+    ]
+    if not rates:
+        return None
+    tps, rt_ms, queues = (float(np.median(column)) for column in zip(*rates, strict=True))
+    return Pulled(tps * rt_ms / 1000 / queues, rt_ms)
