@@ -25,15 +25,13 @@ from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans
 from spark_jobs.domain.kernel.process_queues import ProcessQueue, process_queue
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import ThrottleCause
-from spark_jobs.domain.model.history import UNKNOWN, ClientHistory, Matrix
+from spark_jobs.domain.model.history import PULLS_BY_HAND, UNKNOWN, ClientHistory, Matrix
 from spark_jobs.domain.model.message_queue import PRIORITY
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, Reason, Status
 from spark_jobs.domain.model.window import MILLISECOND, Time, common, joined
 from spark_jobs.domain.rocketmq.strategies import is_popped
 
-#: `ConsumeType` of a group whose applications decide when members pull (DefaultLitePullConsumer).
-_PULLS_BY_HAND = "CONSUME_ACTIVELY"
 _JAVA = "JAVA"
 #: A fact of several snapshots is that of more than half of them.
 _MOST = 0.5
@@ -94,7 +92,7 @@ def facts_of(step: AuditedStep, standing: Standing, client_id: str | None) -> Fa
 def pulling_by_hand(step: AuditedStep) -> Sequence[Time]:
     """The times in which the application decides when members pull."""
     memberships = (span for spans in step.memberships.values() for span in spans)
-    by_hand = (span for span in memberships if span.state.consume_type == _PULLS_BY_HAND)
+    by_hand = (span for span in memberships if span.state.consume_type == PULLS_BY_HAND)
     return joined((span.start, span.end) for span in by_hand)
 
 

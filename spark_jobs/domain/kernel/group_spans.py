@@ -2,14 +2,23 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any
 
 from spark_jobs.domain.kernel.unseen import unseen_times
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.history import EVERYTHING, ClientState, GroupHistory, Membership
+from spark_jobs.domain.model.history import (
+    EVERYTHING,
+    PULLS_BY_HAND,
+    UNKNOWN,
+    ClientState,
+    GroupHistory,
+    Membership,
+    OffsetSamples,
+    Place,
+)
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Series, Span, State
 from spark_jobs.domain.model.statuses import Reason
@@ -23,7 +32,8 @@ class GroupSpans:
     """The states of a group in one step's window: spans by broker, by topic, by client id; `offset_topics`: topics that
     members share, with an offset sample in the window; `unseen`: the times, in order, in which consumers that no
     broker lists consume; `deleted`: the times, in order, in which the group is deleted, whatever the window;
-    `deleted_topics`: the same of its topics.
+    `deleted_topics`: the same of its topics; `assigned`: of a group that pulls by hand, by topic that no member
+    subscribes to, the queues whose offsets advance in the window.
     """
 
     memberships: Mapping[str, Sequence[Span[Membership]]]
@@ -33,6 +43,7 @@ class GroupSpans:
     unseen: Sequence[Span[Reason]]
     deleted: Sequence[Time] = ()
     deleted_topics: Mapping[str, Sequence[Time]] = field(default_factory=dict)
+    assigned: Mapping[str, frozenset[Place]] = field(default_factory=dict)
 
     @cached_property
     def subscribed(self) -> frozenset[str]:
@@ -59,7 +70,7 @@ def group_spans(history: GroupHistory, window: StepWindow, settings: AuditSettin
     memberships = seen(history.memberships, settings.max_gap)
     proxies = seen(history.proxies, settings.max_gap)
     read = (topic for topic, samples in history.offsets.items() if samples.any_inside(window.read_from, window.end))
-    return GroupSpans(
+    spans = GroupSpans(
         memberships=memberships,
         routes=seen(history.routes, settings.max_gap),
         clients=seen({client_id: client.answers for client_id, client in history.clients.items()}, None),
@@ -72,6 +83,19 @@ def group_spans(history: GroupHistory, window: StepWindow, settings: AuditSettin
             if (times := deleted_times([series], lambda is_listed: is_listed, window))
         },
     )
+    states = (span.state for of_broker in memberships.values() for span in of_broker)
+    if all(state.consume_type != PULLS_BY_HAND for state in states):
+        return spans
+    topics = spans.offset_topics - spans.subscribed
+    return replace(spans, assigned={topic: _advancing(history.offsets[topic], window) for topic in topics})
+
+
+def _advancing(samples: OffsetSamples, window: StepWindow) -> frozenset[Place]:
+    """The queues whose committed offset advances in the window."""
+    offsets = samples.consumed_to[samples.inside(window.read_from, window.end)]
+    known = (offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN)
+    advances = (known & (offsets[1:] > offsets[:-1])).any(axis=0)
+    return frozenset(queue for queue, moves in zip(samples.queues, advances.tolist(), strict=True) if moves)
 
 
 def deleted_times(

@@ -12,7 +12,7 @@ from spark_jobs.domain.kernel.observation import Observation
 from spark_jobs.domain.kernel.ownership import Inputs, Queues, Replays, implementations
 from spark_jobs.domain.kernel.unseen import by_brokers
 from spark_jobs.domain.kernel.views import Moment, Timeline, View, moments, with_modes
-from spark_jobs.domain.model.history import ClientHistory, Connection, Membership, Place, RequestMode
+from spark_jobs.domain.model.history import PULLS_BY_HAND, ClientHistory, Connection, Membership, Place, RequestMode
 from spark_jobs.domain.model.message_queue import LITE, STATIC, MessageModel, RouteEntry, topic_type
 from spark_jobs.domain.model.statuses import IS_DELETED, Reason
 from spark_jobs.domain.model.window import AuditSettings, StepWindow, Time
@@ -105,7 +105,7 @@ class StepTimeline:
         """One interval per view and span between two changes of any snapshot."""
         for moment in self._moments(topic):
             for view in moment.views or (None,):
-                replay = self._replay(topic, moment, view)
+                replay = self._by_hand(topic, view, self._replay(topic, moment, view))
                 interval = RebalanceInterval(
                     topic=topic,
                     view=view.name if view else ALL_HOSTS,
@@ -115,6 +115,16 @@ class StepTimeline:
                     **replay._asdict(),
                 )
                 yield self._with_disagreements(interval, view.membership) if view else interval
+
+    def _by_hand(self, topic: str, view: View | None, replay: _Replay) -> _Replay:
+        """The same; of a topic that no member subscribes to, with the queues that its members assign to themselves."""
+        assigned = self._spans.assigned.get(topic)
+        if not assigned or replay.reason is not Reason.NOT_SUBSCRIBED or view is None:
+            return replay
+        if view.membership.consume_type != PULLS_BY_HAND:
+            return replay
+        queues = tuple(queue for queue in replay.queues or () if queue in assigned)
+        return replay._replace(reason=Reason.ASSIGNED_BY_HAND, queues=queues)
 
     def _moments(self, topic: str) -> Sequence[Moment]:
         """The times of a topic in which nothing changes, in order."""

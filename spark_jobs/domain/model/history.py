@@ -22,6 +22,8 @@ RETRY = "%RETRY%"
 DEAD_LETTERS = "%DLQ%"
 #: The expression that lets every message through.
 EVERYTHING = "*"
+#: `ConsumeType` of a group whose applications decide when members pull (DefaultLitePullConsumer).
+PULLS_BY_HAND = "CONSUME_ACTIVELY"
 #: One topic with its normal expression; a client's subscriptions are a set of them.
 Subscriptions = frozenset[tuple[str, str]]
 

@@ -82,6 +82,8 @@ REASONS: Mapping[str, str] = {
     "clients, so the owners cannot be replayed.",
     Reason.CONSUMED_BY_UNSEEN: "No broker lists a member, but committed offsets advance: the consumers were not "
     "recorded, so the owners cannot be replayed.",
+    Reason.ASSIGNED_BY_HAND: "No member subscribes to the topic, and the offsets of these queues advance: members "
+    "assign queues to themselves (`assign()`), so their owners are not known. Other queues are not theirs.",
     Reason.NOT_SUBSCRIBED: "No member subscribes to the topic (any more), so no strategy divides its queues. A "
     "consumer that assigns queues to itself may consume them; the backlog is not measured.",
     Reason.NO_READABLE_QUEUE: "The topic has no readable queue, so clients keep the queues they had.",

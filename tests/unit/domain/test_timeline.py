@@ -204,9 +204,10 @@ def test_the_first_reason_counts() -> None:
     then(routes=routed({-210: (A,)}))
     then(clients=(client("c1", 0, AVERAGELY, topics=["T"]), client("c2", 0, NEARBY, topics=["S"])))
     then(configured=replace(ROOMS, client_room="(x)"))
+    # Offsets of what is assigned by hand advance (`test_assigned_by_hand.py`).
     # Those that somebody unseen consumes have no members, and what the broker assigns needs its request modes.
     # Of a deleted group or topic there is nothing else (`test_deleted.py`).
-    others = {Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN}
+    others = {Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN, Reason.ASSIGNED_BY_HAND}
     others |= {Reason.POP_ALL_QUEUES, Reason.BROKER_LACKS_STRATEGY, Reason.DELETED, Reason.TOPIC_DELETED}
     reasons = [[interval.reason for interval in clipped(history)] for history in in_turn]
     assert reasons == [[reason] for reason in Reason if reason not in others]
@@ -219,6 +220,7 @@ def test_each_reason_has_its_status() -> None:
         | {"BROKER_REBALANCE": Status.NOT_APPLICABLE, "POP_ALL_QUEUES": Status.NOT_APPLICABLE}
         | {"CONSUMED_THROUGH_PROXY": Status.NOT_APPLICABLE, "CONSUMED_BY_UNSEEN": Status.NOT_APPLICABLE}
         | {"DELETED": Status.NOT_APPLICABLE, "TOPIC_DELETED": Status.NOT_APPLICABLE}
+        | {"ASSIGNED_BY_HAND": Status.NOT_APPLICABLE}
         | {"NOT_SUBSCRIBED": Status.NOT_APPLICABLE, "NO_ROUTE": Status.NOT_REPLAYABLE}
         | {"STATIC_TOPIC": Status.NOT_REPLAYABLE, "NO_READABLE_QUEUE": Status.NOT_REPLAYABLE}
         | {"UNKNOWN_STRATEGY": Status.NOT_REPLAYABLE, "BROKER_LACKS_STRATEGY": Status.NOT_REPLAYABLE}
