@@ -122,7 +122,7 @@ LINES: tuple[TableLine, ...] = (
         "POP, or behind a proxy: the offsets stand",
         "No consumer asks for these messages or acknowledges them. Check that the consumers run, and that they or the "
         "proxies reach the brokers of these queues.",
-        "STUCK_CONSUMER",
+        "UNKNOWN_OWNERS",
         headline="No consumer of {groups} asks for the messages of {queues}",
     ),
     TableLine(

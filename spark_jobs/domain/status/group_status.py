@@ -145,7 +145,9 @@ def _in_step(
     findings: Sequence[Finding],
 ) -> capacity.GroupInStep:
     unknown = queues.unknown()
-    wrong = [finding.rule for finding in _reported(findings) if finding.severity != SEVERITIES[0]]
+    bad = [finding for finding in _reported(findings) if finding.severity != SEVERITIES[0]]
+    # Root causes first: a symptom alone says less.
+    wrong = [finding.rule for finding in sorted(bad, key=lambda finding: finding.root_finding_id is not None)]
     return capacity.GroupInStep(
         members=None if connected is None else len(connected),
         queues=max((end.readable for end in ordinary), default=0),

@@ -96,7 +96,7 @@ def held_back(
 
 #: Limits that depend on how many queues a member has, and those that nobody can tell whose members are unseen.
 _BY_SHARES = (None, Limit.LISTENER)
-_BY_MEMBERS = (*_BY_SHARES, Limit.STUCK_CONSUMER)
+_BY_MEMBERS = (*_BY_SHARES, Limit.STUCK_CONSUMER, Limit.UNKNOWN_OWNERS)
 #: Limits whose findings name queues of retry topics, and are about all queues of their topic, or of their clients.
 _OF_RETRIES = (Limit.TIMED_OUT, Limit.REDELIVERIES)
 #: Limits whose findings are no harm, or may be none.
