@@ -23,9 +23,9 @@ def uv(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, check=False, cwd=cwd, env=_inherited(), stdout=PIPE, stderr=STDOUT, text=True)
 
 
-def must(done: subprocess.CompletedProcess[str]) -> str:
-    """What a command said that ended with 0."""
-    assert done.returncode == 0, done.stdout
+def must(done: subprocess.CompletedProcess[str], code: int = 0) -> str:
+    """What a command said that ended with this exit code."""
+    assert done.returncode == code, done.stdout
     return done.stdout
 
 

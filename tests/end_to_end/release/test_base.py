@@ -42,7 +42,9 @@ def test_what_an_extra_brings_is_not_there(module: str, base: Environment) -> No
 
 @pytest.mark.parametrize(("words", "part"), READ, ids=lambda value: value[0] if isinstance(value, list) else "")
 def test_a_warehouse_made_elsewhere_is_read(words: list[str], part: str, base: Environment, warehouse: Path) -> None:
-    said = must(base("rebalance-audit", *words, "--warehouse", str(warehouse)))
+    # These three end with what they show.
+    code = 1 if words[0] in ("status", "incidents", "explain") else 0
+    said = must(base("rebalance-audit", *words, "--warehouse", str(warehouse)), code)
     assert part in said
 
 

@@ -59,7 +59,7 @@ def steps() -> Iterator[str]:
 def test_the_image_audits_and_records_and_fetches_nothing_more(image: Environment, warehouse: Path) -> None:
     fetched = {path.name for path in (image.folder / "share" / "rebalance-audit").iterdir() if path.is_dir()}
     assert fetched == {"jars", "rocketmq-tools", "s3"}
-    said = must(image("rebalance-audit", "status", "--warehouse", str(warehouse)))
+    said = must(image("rebalance-audit", "status", "--warehouse", str(warehouse)), 1)
     assert "payment-service" in said
     asked = image("rebalance-audit", "capture", "--namesrv", "127.0.0.1:9", "--for", "1s", "--out", "recordings")
     assert asked.returncode == 3
@@ -93,5 +93,5 @@ def test_the_deployed_commands_are_known() -> None:
     lines = [line for text in texts for line in re.findall(r"(?<=rebalance-audit )[a-z][^;}\n]*", text)]
     assert {line.split()[0] for line in lines} == {"backfill", "late", "maintain", "notify"}
     for line in lines:
-        words = shlex.split(re.sub(r'"\$.*?"(?= |$)', HOUR, line))
+        words = shlex.split(re.sub(r'"\$.*?"(?= |$)', HOUR, line), comments=True)
         build_parser().parse_args(with_environment(words, image))
