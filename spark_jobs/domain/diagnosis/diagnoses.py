@@ -1,6 +1,6 @@
 """Every queue that stands in a step, with its facts and the line of the table that they lead to."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
@@ -69,34 +69,42 @@ def _parts(step: AuditedStep, standing: Standing, client_id: str | None) -> Iter
         yield part, facts_of(step, part, client_id)
 
 
+class _Together(NamedTuple):
+    """The readable queues of a topic that stand for most of one time: all of them, and of brokers all."""
+
+    queues: Set[Place]
+    is_all: bool
+    brokers: Set[str]
+
+
 class _Extents:
     """The queues of a topic that stand at one time: those of one owner, or broker, or all."""
 
     def __init__(self, standing: Sequence[Standing]) -> None:
         self._standing = standing
-        self._together: dict[Time, Set[Place]] = {}
+        self._known: dict[tuple[Time, int], _Together] = {}
 
     def of(self, standing: Standing, client_id: str | None) -> Extent:
         """The widest set of two or more readable queues that stand together with this one, and no other queue."""
-        together = self._of_time((standing.start, standing.end))
-        readable = frozenset(standing.interval.queues or ())
-        if not readable:
-            return Extent.SOME
-        if together >= readable and len(readable) > 1:
+        key = (standing.start, standing.end), id(standing.interval)
+        if key not in self._known:  # queues mostly share it
+            self._known[key] = self._of_time(standing)
+        together = self._known[key]
+        if together.is_all:
             return Extent.ALL_OF_TOPIC
-        if client_id is not None and standing.interval.allocation is not None:
-            owned = standing.interval.allocation.queues_of_client.get(client_id, frozenset()) & readable
-            if owned and owned <= together:
-                return Extent.ALL_OF_OWNER
-        of_broker = {place for place in readable if place[0] == standing.queue.broker_name}
-        return Extent.ALL_OF_BROKER if len(of_broker) > 1 and of_broker <= together else Extent.SOME
+        allocation = standing.interval.allocation
+        owned = allocation.queues_of_client.get(client_id or "", ()) if allocation else ()
+        if owned and all(queue in together.queues for queue in owned):
+            return Extent.ALL_OF_OWNER
+        return Extent.ALL_OF_BROKER if standing.queue.broker_name in together.brokers else Extent.SOME
 
-    def _of_time(self, time: Time) -> Set[Place]:
-        """The queues that stand for most of a time; queues mostly share it."""
-        if time not in self._together:
-            shared: dict[Place, int] = defaultdict(int)
-            for each in self._standing:
-                shared[each.queue[1:]] += max(min(each.end, time[1]) - max(each.start, time[0]), 0)
-            lasting = time[1] - time[0]
-            self._together[time] = {place for place, overlap in shared.items() if 2 * overlap >= lasting}
-        return self._together[time]
+    def _of_time(self, standing: Standing) -> _Together:
+        shared: dict[Place, int] = defaultdict(int)
+        for each in self._standing:
+            shared[each.queue[1:]] += max(min(each.end, standing.end) - max(each.start, standing.start), 0)
+        readable = standing.interval.queues or ()
+        lasting = standing.end - standing.start
+        queues = {queue for queue in readable if 2 * shared.get(queue, 0) >= lasting}
+        all_of, standing_of = (Counter(broker for broker, _ in of) for of in (readable, queues))
+        brokers = {broker for broker, count in standing_of.items() if count == all_of[broker] > 1}
+        return _Together(queues, len(queues) == len(readable) > 1, brokers)

@@ -1,6 +1,6 @@
 """Measures the facts of a queue that stands, from samples, lists of members, and what its owner reports."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -75,7 +75,6 @@ def facts_of(step: AuditedStep, standing: Standing, client_id: str | None) -> Fa
     time = standing.start, standing.seen_at
     began = standing.start, standing.start + 2 * step.settings.cadence
     without_master = brokers_without_master(step, standing.queue.topic, began)
-    is_filtered = any(row.is_filtered and row.interval.topic == standing.queue.topic for row in step.progress)
     facts = Facts(
         owner=_owner(standing),
         master=YesNo.NO if standing.queue.broker_name in without_master else YesNo.UNKNOWN,
@@ -83,9 +82,14 @@ def facts_of(step: AuditedStep, standing: Standing, client_id: str | None) -> Fa
         commits=_commits(step, standing),
         reads_on=_reads_on(step, standing),
         by_hand=any(common(time, by_hand) for by_hand in pulling_by_hand(step)),
-        filtered=is_filtered,
+        filtered=standing.queue.topic in _filtered_topics(step),
     )
     return facts if client_id is None else _with_client(step, standing, client_id, facts)
+
+
+@cached_with_value
+def _filtered_topics(step: AuditedStep) -> Set[str]:
+    return {row.interval.topic for row in step.progress if row.is_filtered}
 
 
 @cached_with_value
@@ -153,8 +157,7 @@ def _reads_on(step: AuditedStep, standing: Standing) -> YesNo:
 
 def _with_client(step: AuditedStep, standing: Standing, client_id: str, facts: Facts) -> Facts:
     """The same with what is known of the owner."""
-    members = {member.client_id: member for member in standing.interval.members or ()}
-    language = members[client_id].language if client_id in members else None
+    language = standing.interval.languages.get(client_id)
     known = {"listed": _listed(step, standing, client_id), "java": _known(language, language == _JAVA)}
     client = step.history.clients.get(client_id)
     # The snapshot at which it begins to stand may show how it was before.
@@ -204,14 +207,19 @@ def _reported(
 
 def _listed(step: AuditedStep, standing: Standing, client_id: str) -> YesNo:
     """YES if the queue's broker lists the owner in most of the time in which it answers."""
-    spans = step.memberships.get(standing.queue.broker_name, ())
+    spans = _listed_ids(step, standing.queue.broker_name)
     time = standing.start, standing.end
     parts = [(part, span.state) for span in spans if (part := common(time, (span.start, span.end)))]
     lasting = sum(end - start for (start, end), _ in parts)
-    listing = sum(
-        end - start for (start, end), state in parts if any(each.client_id == client_id for each in state.connections)
-    )
+    listing = sum(end - start for (start, end), client_ids in parts if client_id in client_ids)
     return _known(lasting or None, listing > _MOST * lasting)
+
+
+@cached_with_value
+def _listed_ids(step: AuditedStep, broker_name: str) -> Sequence[Span[Set[str]]]:
+    """The client ids that a broker lists."""
+    spans = step.memberships.get(broker_name, ())
+    return [Span(*span[:3], {each.client_id for each in span.state.connections}) for span in spans]
 
 
 def _lock(standing: Standing, reports: _Reports, is_orderly: YesNo) -> Lock:

@@ -93,11 +93,12 @@ def _of_span(
 
 def _owners(interval: RebalanceInterval, queue: Place) -> tuple[str, ...] | None:
     """The owners of a queue or, where they are not known, the reason; None: it has none, or no known offset."""
-    if interval.unreadable or queue not in interval.measured:
+    place = None if interval.unreadable else interval.places.get(queue)
+    if place is None:
         return None
     if interval.allocation is None:
         return (str(interval.reason),)
-    return interval.allocation.owner_ids[interval.allocation.queues.index(queue)] or None
+    return interval.allocation.owner_ids[place] or None
 
 
 def _has_moved(samples: OffsetSamples, span: Unconsumed, since: int) -> bool:

@@ -124,6 +124,16 @@ class RebalanceInterval:
         is_measured = self.status is not Status.UNOBSERVED and self.reason not in WITHOUT_OFFSETS
         return self.queues or self.unreadable if is_measured else ()
 
+    @cached_property
+    def places(self) -> Mapping[Place, int]:
+        """The index of each of its `measured` queues."""
+        return {queue: place for place, queue in enumerate(self.measured)}
+
+    @cached_property
+    def languages(self) -> Mapping[str, str | None]:
+        """The language of each member, by client id."""
+        return {member.client_id: member.language for member in self.members or ()}
+
     @property
     def is_shared_out(self) -> bool:
         """Return whether the broker hands out the messages (POP), so that queues have no owners at all."""
