@@ -179,8 +179,22 @@ def _not_reached_hits(step: AuditedStep) -> Iterator[RuleHit]:
             for span in step.memberships.get(broker, ()):
                 if span.state.connections:
                     continue
-                if time := common((span.start, span.end), (interval.start, interval.end)):
+                time = common((span.start, span.end), (interval.start, interval.end))
+                if time and not _all_others_stand(step, interval.topic, broker, time):
                     yield from _standing_hits(step, interval, broker, time, span.seen_at)
+
+
+def _all_others_stand(step: AuditedStep, topic: str, broker: str, time: Time) -> bool:
+    """Return whether messages wait at other brokers, too, and none is consumed: then not this broker is the matter, but
+    the members, which another broker may list after they are gone.
+    """
+    samples = step.history.offsets.get(topic)
+    if samples is None:
+        return False
+    inside = samples.inside(*time)
+    others = [column for column, (name, _) in enumerate(samples.queues) if name != broker]
+    consumed, lag = samples.consumed_to[inside][:, others], samples.lag[inside][:, others]
+    return bool(lag.size and (lag[-1] > 0).any() and (consumed == consumed[:1]).all())
 
 
 def _standing_hits(

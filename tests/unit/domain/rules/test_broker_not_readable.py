@@ -10,7 +10,7 @@ from spark_jobs.domain.model.history import Membership, Place
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.rules.broker_not_readable import RULE, not_readable_spans
-from tests.support.builders import audited_step, route, span, with_samples
+from tests.support.builders import allocation, audited_step, broker_said, interval, members, route, span, with_samples
 from tests.support.kernel import series_of
 from tests.support.samples import offsets
 from tests.support.tables import cells
@@ -237,3 +237,19 @@ def test_a_queue_may_be_drained_until_a_snapshot_lacks_it(following: int, end: i
 def test_what_was_read_before_the_step_counts_too() -> None:
     step = step_of([route(-210, -20, b=6, a=6), route(-20, 40, a=6)], {-30: "10/7"}, [("b", 0)])
     assert hits(step) == [("-20-40", "LEFT_ROUTE", 0, 3)]
+
+
+@pytest.mark.parametrize(
+    ("at_a", "is_cause"), [("{}/{}", True), ("100/100", True), ("{}/900", False)], ids=["moves", "empty", "stands"]
+)
+def test_a_broker_is_not_reached_if_members_consume_elsewhere(at_a: str, is_cause: bool) -> None:
+    """Broker b lists no member, a lists c1; messages wait at b. If they wait at a, too, c1 is gone."""
+    queues, listed = [("a", 0), ("b", 0)], members("c1")
+    rows = {at: [at_a.format(at + 1000, at + 1000), f"{at + 2000}/1900"] for at in range(0, 300, 20)}
+    of_a, of_b = broker_said(0, 300, "c1", frozenset({("t", "*")})), broker_said(0, 300, "", frozenset())
+    step = audited_step(
+        interval(0, 300, listed, allocation(listed, "0 0", queues=queues)),
+        memberships={"a": [of_a], "b": [of_b]},
+        offsets={"t": offsets(queues, rows)},
+    )
+    assert {hit.cause for hit in RULE.hits(step)} == ({"NOT_REACHED"} if is_cause else set())
