@@ -108,6 +108,8 @@ def group_status(
     reported = _reported(findings)
     group = _in_step(step, ordinary, connected, queues, backlog, findings)
     limit = capacity.limit(group)
+    # Between seldom commits, rates say nothing about when a backlog is gone.
+    is_timed = group.backlog_is_known and limit is not capacity.Limit.COMMITS_SELDOM
     return GroupStatus(
         worst_severity=reported[0].severity if reported else None,
         finding_count=len(findings),
@@ -117,7 +119,7 @@ def group_status(
         **backlog._asdict(),
         lag_quality=_lag_quality(step, backlog.backlog_end),
         **utilization(step, backlog.produced_messages_per_second)._asdict(),
-        **(time_left(step) if group.backlog_is_known else TimeLeft())._asdict(),
+        **(time_left(step) if is_timed else TimeLeft())._asdict(),
         attribution=attribution(queues, step.history.offsets, step.window) or None,
         bottleneck=limit.value,
         more_members_help=capacity.more_members_help(limit),
