@@ -104,12 +104,14 @@ class _Trial:
         return Fit(counts[False], counts[True])
 
     def is_drift_from(self, candidate: Candidate) -> bool:
-        """Return whether most reports show the candidate, and the others leave queues to no client or to several."""
+        """Return whether most members show the candidate, and the other reports leave queues to no client or to
+        several. A member that holds other queues for a while, and then those of the candidate again, shows it.
+        """
         telling = [report for report in self.reports if len(report.client_ids) > 1]
         explained = [report for report in telling if self._explains(candidate, report)]
-        contradicted = sum(self._explains(candidate, report) is False for report in telling)
-        is_shown = any(report.held_queues for report in explained) and len(explained) >= contradicted
-        return is_shown and not self._is_shared_out
+        contradicting = [report for report in telling if self._explains(candidate, report) is False]
+        is_shown = any(report.held_queues for report in explained)
+        return is_shown and len(_of_members(explained)) >= len(_of_members(contradicting)) and not self._is_shared_out
 
     def exceptions(self, best: Candidate, tried: Sequence[Candidate]) -> Iterator[tuple[str, Candidate]]:
         """(client id, candidate) of the clients that the best one does not explain, but another one for certain."""
@@ -189,7 +191,7 @@ class _Trial:
 
     @cached_property
     def _is_shared_out(self) -> bool:
-        """Return whether, in every state that all members report, each queue has one holder."""
+        """Return whether, in every state that all members report, each queue has one holder all the time."""
         lasting = [report for report in self.reports if report.lasted and len(report.client_ids) > 1]
         states = _by(lasting, lambda report: report.state).values()
         known = [state for state in states if {report.client_id for report in state} == {*state[0].client_ids}]
@@ -211,8 +213,15 @@ def _by(reports: Iterable[Holding], key: Callable[[Holding], Key]) -> dict[Key, 
     return reports_of
 
 
+def _of_members(reports: Iterable[Holding]) -> set[tuple[str, int]]:
+    """By whom the reports are, and in which state."""
+    return {(report.client_id, report.state) for report in reports}
+
+
 def _is_partition(state: Sequence[Holding]) -> bool:
-    """Return whether the last reports of the members hold every queue once."""
-    last = {report.client_id: report.held_queues for report in state}
-    holders = Counter(place for held_queues in last.values() for place in held_queues)
-    return holders == Counter(state[0].queues)
+    """Return whether each member reports one list, and they hold every queue once. A strategy gives a member no second
+    list while members and queues stay the same.
+    """
+    lists = {(report.client_id, report.held_queues) for report in state}
+    holders = Counter(place for _, held_queues in lists for place in held_queues)
+    return len(lists) == len(_of_members(state)) and holders == Counter(state[0].queues)

@@ -145,3 +145,39 @@ def test_a_member_that_is_stuck_changes_nothing(kind: str, size: tuple[int, int,
     assert _explained(found, language, configured, stuck) == [
         r == report for report, r in zip(reports, stuck, strict=True)
     ]
+
+
+#: Queues of two brokers that four members hold: by AVG of all eight, and of the four of broker `b` only.
+_OF_ALL = {"c1": "a0 a1", "c2": "a2 a3", "c3": "b0 b1", "c4": "b2 b3"}
+_OF_B = {"c1": "b0", "c2": "b1", "c3": "b2", "c4": "b3"}
+_OTHERS = {"c1": "b3 a0", "c2": "b2 a1", "c3": "b1 a2", "c4": "b0 a3"}
+
+
+def _told(*lists: Mapping[str, str]) -> list[Holding]:
+    """What members list of eight queues, one list after the other in one state."""
+    ids, queues = ("c1", "c2", "c3", "c4"), tuple((broker, number) for broker in "ab" for number in range(4))
+    return [
+        Holding("t", ids, queues, client_id, _places(held), 0, lasted=True, orderly=False)
+        for of_time in lists
+        for client_id, held in of_time.items()
+    ]
+
+
+def _places(held: str) -> frozenset[Place]:
+    return frozenset((queue[0], int(queue[1])) for queue in held.split())
+
+
+@pytest.mark.parametrize(
+    ("lists", "strategy"),
+    [
+        ((_OF_ALL, {"c2": "b1"}, _OF_ALL), AVG),
+        ((_OF_ALL, _OF_B, _OF_ALL), AVG),
+        ((_OF_B, {"c1": "a0 a1 a2 a3"}, _OF_ALL), AVG),
+        ((_OTHERS,), "UNKNOWN"),
+        ((_OF_B, _OTHERS), "UNKNOWN"),
+    ],
+)
+def test_lists_that_members_have_for_a_while_are_no_strategy(lists: Sequence[Mapping[str, str]], strategy: str) -> None:
+    """As those of a name server's route without broker `a`, until it registers there again."""
+    (found,) = _observed(_told(*lists), "GO", StrategySettings()).values()
+    assert found.strategy == strategy
