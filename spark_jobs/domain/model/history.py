@@ -150,7 +150,8 @@ class ClientSamples:
     `offsets`: where the queues of each snapshot begin in the flat arrays (one more than there are snapshots). Per
     queue, in the order of the state's `owned`: messages, MiB, offsets, and `last_pull`, `last_consume` and
     `last_lock`, milliseconds by the client's clock (0: never).
-    `statuses`: per snapshot what it measured of each topic, None: it did not say.
+    `statuses`: per snapshot what it measured of each topic, None: it did not say. `started_at`: the same of the start
+    of its process, microseconds by its clock; empty: not read.
     """
 
     offsets: NDArray[np.int64]
@@ -162,6 +163,7 @@ class ClientSamples:
     last_consume: NDArray[np.int64]
     last_lock: NDArray[np.int64]
     statuses: Sequence[tuple[ConsumeStatus, ...] | None]
+    started_at: Sequence[int] = ()
 
     @cached_property
     def snapshots(self) -> NDArray[np.int64]:

@@ -2,16 +2,24 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance
+from spark_jobs.domain.kernel.reconnects import Reconnects, reconnects
 from spark_jobs.domain.kernel.triggers import host
-from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue, Finding, RuleHit
+from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import WARN
+from spark_jobs.domain.model.window import SECOND, from_micros
+from spark_jobs.domain.rules.commands import CONNECTIONS
+from spark_jobs.domain.rules.queue_owners import owned_queues
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-#: How a member that joins and leaves repeatedly is recognized: by its client id, or by its host.
-SAME_ID, NEW_ID_EACH_TIME = "SAME_ID", "NEW_ID_EACH_TIME"
+#: How a member that joins and leaves repeatedly is recognized: by its connections, its client id, or its host.
+RECONNECTS, SAME_ID, NEW_ID_EACH_TIME = "RECONNECTS", "SAME_ID", "NEW_ID_EACH_TIME"
+#: The role of the queues that a member loses and gets back.
+MOVED = "MOVED"
 
 
 class MembershipChange(NamedTuple):
@@ -29,14 +37,50 @@ _Peers = dict[tuple[str, int], Counter[str | None]]
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per client id or host that joined and left at least `flapping_times` each, from the first to the last time. A
     host counts by ids, as Java clients ≥ 4.9 have a new one every time, and needs that many per member that it had at
-    once: a deployment that restarts all in turn is no flapping.
+    once: a deployment that restarts all in turn is no flapping. One per queue of a client id with as many new
+    connections.
     """
     times, peers = step.settings.thresholds.flapping_times, _Peers()
+    for client_id, connected in reconnects(step).items():
+        yield from _connection_hits(step, client_id, connected)
     for (cause, subject), changes in _changes_by_subject(step.rebalances).items():
         joins, leaves = (_change_count(cause, changes, joined) for joined in (True, False))
         fewest = min(joins, leaves)
+        if cause == SAME_ID and subject in reconnects(step):
+            continue
         if fewest >= times and fewest >= times * _most_at_once(cause, subject, changes, peers):
             yield _hit(cause, subject, joins, leaves, changes)
+
+
+def _connection_hits(step: AuditedStep, client_id: str, connected: Reconnects) -> Iterator[RuleHit]:
+    """One per queue that it owned meanwhile, no retry topic's; one without a queue if none is known."""
+    start, end = connected.times[0], connected.last_until
+    queues = {
+        queue
+        for interval in step.replayed
+        if interval.is_ordinary and interval.start < end and interval.end > start
+        for queue in owned_queues(interval, client_id, MOVED)
+    }
+    explanation, hint = _process_texts(connected)
+    hit = RuleHit(
+        *(start, end, SAME_ID if connected.is_restarted else RECONNECTS),
+        client_id=client_id,
+        implicated=client_id,
+        measures={"new_connections": len(connected.times), "seconds_apart": connected.distance / SECOND},
+        explanation=explanation,
+        hint=hint,
+    )
+    yield from (replace(hit, queue=queue) for queue in sorted(queues)) if queues else [hit]
+
+
+def _process_texts(connected: Reconnects) -> tuple[str | None, str | None]:
+    """A sentence before and one behind the advice: the process restarts, or it does not; None: nothing to say."""
+    starts = connected.process_starts
+    if connected.is_restarted:
+        kills = "check its exit code, out-of-memory kills and liveness probes"
+        return f"The process started {len(starts)} times meanwhile: {kills}.", None
+    since = format_utc(from_micros(starts[-1])) if starts else None
+    return None, f"The process does not restart: it runs since {since}." if since else None
 
 
 def _changes_by_subject(rebalances: Iterable[Rebalance]) -> Mapping[tuple[str, str], list[MembershipChange]]:
@@ -93,15 +137,31 @@ def _hit(cause: str, subject: str, joins: int, leaves: int, changes: Sequence[Me
     )
 
 
+def _detail(finding: Finding) -> str:
+    """How often it comes with a new connection; empty: its connections are not known."""
+    measures = dict(finding.evidence.measures or ())
+    apart, times = measures.get("seconds_apart"), measures.get("new_connections")
+    return f"about every {apart:,.0f} s, {times:,.0f} times" if apart and times else ""
+
+
 RULE = Rule(
     name="FLAPPING_MEMBER",
     headline="{subjects} {subjects:keeps|keep} joining and leaving {groups}",
     meaning="One member keeps joining and leaving. The group's queues change owners every time.",
     decided_by="A client id joined and left at least `flapping_times` (3) times in the step and its look-back, or "
-    "that many new ids of one machine did.",
+    "that many new ids of one machine did, or a broker listed a client id with that many new connections. Not if the "
+    "broker drops several clients that keep their connections to other brokers.",
     causes={
+        RECONNECTS: Cause(
+            "one client id, from another address or port of its host each time",
+            "Something closes the client's connections; its queues move each time, and some messages come twice. Look "
+            "for a firewall, NAT or proxy between the client and the broker with an idle time or life time of about "
+            "that long. Then check the client for late heartbeats and full garbage collections (full GC).",
+            headline="{subjects} {subjects:keeps|keep} joining and leaving {groups}, each time with a new connection",
+            commands=(CONNECTIONS,),
+        ),
         SAME_ID: Cause(
-            "one client id",
+            "one client id, and its connections are not known, or its process starts again each time",
             "The consumer loses its connection, or restarts with a fixed instanceName. Check its log, network and "
             "garbage collection pauses.",
         ),
@@ -113,4 +173,5 @@ RULE = Rule(
     evaluate=hits,
     hit_severity=WARN,
     lasts=0,
+    detail=_detail,
 )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, Switch
+from spark_jobs.domain.kernel.reconnects import reconnects
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.grouped import by_key
@@ -131,7 +132,8 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Re
     settled_after = step.settings.thresholds.convergence_seconds * SECOND + step.settings.cadence
     after_start = progress.start > step.window.start and rewind.at - progress.start <= settled_after
     before_end = progress.end < step.window.end and progress.end - rewind.at <= settled_after
-    return HAND_OVER if after_start or before_end else RESET
+    reconnected = any(abs(rewind.at - at) <= settled_after for each in reconnects(step).values() for at in each.times)
+    return HAND_OVER if after_start or before_end or reconnected else RESET
 
 
 def _hit(
@@ -241,7 +243,8 @@ RULE = Rule(
             "its oldest (RocketMQ issue 10176).",
         ),
         HAND_OVER: Cause(
-            "within `convergence_seconds` and one collection interval of a rebalance",
+            "within `convergence_seconds` and one collection interval of a rebalance, or of a new connection of a "
+            "member that comes with new ones again and again (FLAPPING_MEMBER)",
             "A consumer that had lost the queue without noticing (frozen, or cut off from the network) committed its "
             "old offset. Check its process for long pauses, and let the listener tolerate duplicates.",
         ),

@@ -49,7 +49,9 @@ class Samples:
         samples = samples.combine_chunks()
         self.times: Numbers = samples["at"].to_numpy()
         self._lists = {kind: _SampleLists.of(kind, one_array(samples[kind.name])) for kind in MEASURED}
-        self._statuses = _statuses(one_array(samples[CLIENT.name]).field("consume_status"))
+        clients = one_array(samples[CLIENT.name])
+        self._statuses = _statuses(clients.field("consume_status"))
+        self._started_at: Numbers = pc.fill_null(clients.field("started_at").cast(pa.int64()), UNKNOWN).to_numpy()
         states, of_sample = distinct(samples["fingerprint"].to_numpy())
         # A stable sort of 16 bits is by radix, ten times as fast.
         order = np.argsort(of_sample.astype(np.min_scalar_type(len(states))), kind="stable")
@@ -81,7 +83,8 @@ class Samples:
         flat = ranges(starts[places], sizes[places])
         taken = {name: of_name[flat] for name, of_name in numbers.items() if name in ClientSamples.__annotations__}
         statuses = [self._statuses.get(place) for place in places.tolist()]
-        return ClientSamples(offsets_of(sizes[places]), statuses=statuses, **taken)
+        started_at = self._started_at[places].tolist()
+        return ClientSamples(offsets_of(sizes[places]), statuses=statuses, started_at=started_at, **taken)
 
     def _matrices(
         self, kind: Kind, layouts: Sequence[Layout]

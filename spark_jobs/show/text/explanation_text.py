@@ -128,7 +128,8 @@ def _finding(finding: Mapping[str, Any], root: Mapping[str, Any] | None) -> Iter
         )
         yield TextLine(f"Measured: {', '.join(measures)}.", 2)
     for party in evidence["conflicting_values"] or ():
-        yield TextLine(party_text(party["name"], party["client_ids"]), 2)
+        if party["client_ids"] != [party["name"]]:
+            yield TextLine(party_text(party["name"], party["client_ids"]), 2)
     if root:
         time = f"from {format_utc(root['started_at'])} to {format_utc(root['ended_at'])}"
         yield TextLine(f"Its root cause is {root['rule']} ({root['cause']}), {time}.", 2)

@@ -160,7 +160,8 @@ def _parts(title: str, parts: tuple[IncidentPart, ...]) -> Iterator[TextLine]:
         if len(part.cause_spans) > 1:
             yield TextLine("; ".join(f"{cause} from {_times(start, end)}" for cause, start, end in part.cause_spans), 2)
         for party in part.conflicting_values:
-            yield TextLine(party_text(*party, _NAMED), 2)
+            if party.client_ids != (party.name,):
+                yield TextLine(party_text(*party, _NAMED), 2)
     if left_out := sum(map(len, alike_parts[_NAMED:])):
         yield TextLine(f"… and {left_out} more.", 1)
 

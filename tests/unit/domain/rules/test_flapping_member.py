@@ -1,15 +1,16 @@
 """Members that come and go so often that they flap."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import Rebalance
-from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
+from spark_jobs.domain.model.finding import ConflictingValue, FindingQueue, RuleHit
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.flapping_member import RULE
-from tests.support.builders import audited_step, rebalance, span
+from tests.support.builders import allocation, audited_step, interval, members, rebalance, span
 from tests.support.kernel import SETTINGS
 from tests.support.tables import cells
+from tests.unit.domain.test_reconnects import step_of
 
 #: `+id` came, `-id` went, per rebalance; `*n`: so many members of its host then; 2 times are flapping
 #: | who, comings, goings
@@ -86,6 +87,37 @@ def test_moments_and_not_topics_are_counted() -> None:
         *(rebalance(start, moment=50, topic=topic, joined=["x"]) for start, topic in ((50, "t"), (53, "u"))),
     ]
     assert hits(shifted) == []
+
+
+def hits_of_connections(text: str, starts: Sequence[int | None] = ()) -> list[RuleHit]:
+    """The hits where a broker lists `id:port` every 100 s, and `x` owns the queues 1 and 2 of `t`."""
+    listed = members("y x")
+    owned = [interval(0, 3600, listed, allocation(listed, "0 1 1"), topic=topic) for topic in ("t", "%RETRY%g")]
+    step = replace(step_of({"b": text}, starts), intervals=owned, rebalances=passages("-x +x -x +x -x +x"))
+    return list(RULE.hits(step))
+
+
+def test_an_id_with_a_new_connection_each_time_is_reported_once_with_its_queues() -> None:
+    first, second = hits_of_connections("x:1+y:1 x:2+y:1 x:3+y:1 y:1 x:4+y:1")
+    assert [(hit.queue, hit.cause, span(hit)) for hit in (first, second)] == [
+        (FindingQueue("t", "b", 1, "MOVED"), "RECONNECTS", "100-500"),
+        (FindingQueue("t", "b", 2, "MOVED"), "RECONNECTS", "100-500"),
+    ]
+    assert first.measures == {"new_connections": 3, "seconds_apart": 100}
+    assert (first.client_id, first.implicated, first.topic, first.hint) == ("x", "x", None, None)
+
+
+def test_the_process_may_restart_or_not() -> None:
+    text = "x:1+y:1 x:2+y:1 x:3+y:1 x:4+y:1"
+    (same, *_), (anew, *_) = hits_of_connections(text, (-60,) * 4), hits_of_connections(text, (-60, 90, 190, 290))
+    assert (same.cause, same.hint) == ("RECONNECTS", "The process does not restart: it runs since 2026-03-01T09:59Z.")
+    assert (anew.cause, anew.hint) == ("SAME_ID", None)
+    assert (anew.explanation or "").startswith("The process started 4 times meanwhile: check its exit code")
+
+
+def test_without_addresses_the_joins_count() -> None:
+    (hit,) = hits_of_connections("x+y:1 y:1 x+y:1 y:1 x+y:1")
+    assert (hit.cause, (hit.measures or {})["comings"]) == ("SAME_ID", 3)
 
 
 def test_three_times_are_flapping_by_default() -> None:

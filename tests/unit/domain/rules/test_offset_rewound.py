@@ -14,6 +14,7 @@ from tests.support.builders import allocation, audited_step, interval, members, 
 from tests.support.samples import offsets, oldest, progress
 from tests.support.tables import cells
 from tests.support.times import micros
+from tests.unit.domain.test_reconnects import spans
 
 #: Owned by duplicates, the broker was switched, oldest offset (`-`: unknown; the queue's goes back to 500), seconds
 #: from a rebalance | cause: the first that applies
@@ -116,6 +117,16 @@ def test_when_and_for_how_long_an_offset_is_rewound() -> None:
         assert [f"{span(hit)} {hit.cause}" for hit in hits] == ([finding] if finding else []), (time, moment)
         # At once, and the queue that went back furthest speaks for all.
         assert {(hit.minimum_seconds, hit.weight, hit.implicated) for hit in hits} <= {(0, 65, "c1")}
+
+
+def test_around_a_new_connection_of_a_member_that_comes_with_new_ones_again_and_again_a_queue_was_handed_over() -> None:
+    def cause(text: str) -> str | None:
+        (hit,) = RULE.hits(replace(reset_at_300(), memberships={"b": spans(text)}))
+        return hit.cause
+
+    assert cause("x:1 x:2 x:2 x:3 x:4 x:5") == "HAND_OVER"  # at 300
+    assert cause("x:1 x:2 x:3 x:3 x:4 x:5") == "RESET"  # at 200 and 400
+    assert cause("x:1 x:1 x:1 x:2 x:2 x:2") == "RESET"  # once
 
 
 def test_a_switch_of_the_broker_is_the_cause_where_the_snapshots_leave_time_for_it() -> None:
