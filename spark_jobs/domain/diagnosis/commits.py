@@ -12,6 +12,8 @@ from spark_jobs.domain.model.window import SECOND
 _SELDOM, _INTERVALS = 60 * SECOND, 3
 #: Distances are even if the greatest is so many times the least at most.
 _EVEN = 1.5
+#: Moves of several queues are one commit within so many collection intervals.
+_AT_ONCE = 1.5
 #: A queue that no other one moves with needs so many commits, several queues need one less.
 _COMMITS = 3
 
@@ -34,14 +36,17 @@ def seldom_commits(samples: OffsetSamples, start: int, end: int, cadence: int) -
     moved = (offsets[1:] != offsets[:-1]) & (offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN)
     rows = np.flatnonzero(moved.any(axis=1))
     several = int(moved.any(axis=0).sum()) > 1
-    if len(rows) < _COMMITS - several:
+    # A commit that happens while brokers are asked shows in two samples.
+    begins = np.flatnonzero(np.diff(times[rows + 1], prepend=start - 2 * cadence) > _AT_ONCE * cadence)
+    if len(begins) < _COMMITS - several:
         return None
-    distances = np.diff(times[rows + 1])
+    firsts, lasts = rows[begins], rows[np.append(begins[1:], len(rows)) - 1]
+    distances = np.diff(times[firsts + 1])
     if distances.min() < max(_SELDOM, _INTERVALS * cadence) or distances.max() > _EVEN * distances.min():
         return None
-    waited = (lag[:-1] > 0) & (lag[:-1] != UNKNOWN)
-    if not (moved | ~waited)[rows].all():
+    waited = (lag[firsts] > 0) & (lag[firsts] != UNKNOWN)
+    if not (np.logical_or.reduceat(moved[rows], begins) | ~waited).all():
         return None
     left = np.where(lag != UNKNOWN, lag, 0).sum(axis=1)
-    before, first, last = left[rows[-1]], left[rows[0] + 1], left[rows[-1] + 1]
+    before, first, last = left[firsts[-1]], left[lasts[0] + 1], left[lasts[-1] + 1]
     return SeldomCommits(int(np.median(distances)), bool(last <= max(first, before // 2)))
