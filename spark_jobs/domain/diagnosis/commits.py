@@ -41,6 +41,8 @@ def seldom_commits(samples: OffsetSamples, start: int, end: int, cadence: int) -
     if len(begins) < _COMMITS - several:
         return None
     firsts, lasts = rows[begins], rows[np.append(begins[1:], len(rows)) - 1]
+    if (lasts - firsts > 1).any():
+        return None
     distances = np.diff(times[firsts + 1])
     if distances.min() < max(_SELDOM, _INTERVALS * cadence) or distances.max() > _EVEN * distances.min():
         return None

@@ -29,6 +29,7 @@ def committed(second: int, commits: Sequence[int], left: int) -> int:
         more often                       | 100 140 180 220  | 100 140 180 220  |
         not evenly                       | 250 500 1450     | 250 500 1450     |
         … up to half as long again       | 250 850 1750     | 250 850 1750     | 750
+        … in three samples               | 250 270 850 870 1450 1470 | 290 890 1490 |
         each queue for itself            | 250 850 1450     | 550 1150 1750    |
     """),
 )
