@@ -34,7 +34,10 @@ def pulls_are_limit(step: AuditedStep, client_id: str, queue: MessageQueue, star
     process = process_queue(client, queue, start, end)
     known = process.cached_count[process.cached_count != UNKNOWN]
     pulled = _pulled(client, seen, queue.topic)
-    return pulled if pulled and len(known) and np.median(known) < pulled.per_pull + 1 else None
+    # A pull that brings less than a message is not followed by the next one at once: pulls are not the limit.
+    if pulled is None or pulled.per_pull < 1 or not len(known):
+        return None
+    return pulled if np.median(known) < pulled.per_pull + 1 else None
 
 
 def _are_threads_idle(client: ClientHistory, seen: slice) -> bool:
