@@ -22,16 +22,17 @@ _MINUTE = 60 * SECOND
 def incident(roots: Sequence[Thread], symptoms: Sequence[Thread], rules: Mapping[str, Rule]) -> Incident:
     """The incident of one event; threads in the order of time."""
     threads = [*roots, *symptoms]
-    first_root = roots[0]
+    first_root, current_roots = roots[0], _current(roots)
     rule = rules[first_root.identity.rule]
-    worst = worst_of(thread.worst for thread in roots)
-    worst_root = next(thread for thread in roots if thread.worst is worst)
+    worst = worst_of(thread.worst for thread in current_roots)
+    worst_root = next(thread for thread in current_roots if thread.worst is worst)
     lasting = [*roots, *_lasting(roots, symptoms)]
     until, resolution = max((thread.until, thread.resolution) for thread in lasting)
     groups = tuple(sorted({thread.identity.consumer_group for thread in threads}))
-    backlogs, unowned = peak_backlogs(threads), _unowned(threads)
+    current = _current(threads)
+    backlogs, unowned = peak_backlogs(current), _unowned(threads)
     templates = rules[worst_root.identity.rule].commands_of(worst.cause)
-    topics, queues, client_ids = _topics(threads), _queues(threads), _client_ids(roots)
+    topics, queues, client_ids = _topics(threads), _queues(current), _client_ids(roots)
     return Incident(
         incident_id=_incident_id(first_root, rule),
         cluster=first_root.identity.cluster,
@@ -39,7 +40,7 @@ def incident(roots: Sequence[Thread], symptoms: Sequence[Thread], rules: Mapping
         cause=worst.cause,
         causes=tuple(dict.fromkeys(cause for thread in roots for cause in thread.causes)),
         severity=max((thread.worst.severity for thread in threads), key=SEVERITIES.index),
-        headline=_headline(rule, roots, worst_root.part(rule)),
+        headline=_headline(rule, current_roots, worst_root.part(rule)),
         opened_at=first_root.start,
         resolved_at=None if until == NEVER else until,
         last_seen_at=max(thread.end for thread in lasting),
@@ -57,6 +58,11 @@ def incident(roots: Sequence[Thread], symptoms: Sequence[Thread], rules: Mapping
         backlog_is_minimum=any(is_minimum(thread) for thread in threads),
         commands=filled(templates, groups, client_ids, _read_queues(topics, queues)),
     )
+
+
+def _current(threads: Sequence[Thread]) -> Sequence[Thread]:
+    """Those that last; all if none does."""
+    return [thread for thread in threads if thread.until == NEVER] or threads
 
 
 def _read_queues(topics: Sequence[str], queues: Sequence[Queue]) -> dict[str, int | None]:
@@ -82,7 +88,7 @@ def _incident_id(first: Thread, rule: Rule) -> str:
     """Stable: it hashes what began, and in which step; what several groups share stands for the group."""
     began = first.findings[0]
     shared = sorted(map(str, rule.spreads_by(began))) if rule.spreads_by else [began.cause or ""]
-    identity = (first.identity.cluster, rule.name) if rule.spreads_by else first.identity
+    identity = (first.identity.cluster, rule.name) if rule.spreads_by else first.identity[:-1]
     begins = from_micros(first.step_start).isoformat()
     text = "\n".join([*(name or "" for name in identity), *shared, begins])
     return sha256(text.encode()).hexdigest()[:16]

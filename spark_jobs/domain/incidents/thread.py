@@ -18,13 +18,14 @@ QUIET = 600 * SECOND
 
 
 class Identity(NamedTuple):
-    """Identity of a condition: neither its cause nor its queues do."""
+    """Identity of a condition; its cause and its queues may change. `broker`: of a rule that is `per_broker`."""
 
     cluster: str
     consumer_group: str
     rule: str
     topic: str | None
     client_id: str | None
+    broker: str | None = None
 
 
 def worst_of(findings: Iterable[Finding]) -> Finding:

@@ -17,8 +17,15 @@ class RootRules:
         def above(rule: str) -> set[str]:
             return {rule}.union(*(above(link.root) for link in rules[rule].follows))
 
-        self.of_findings = of_findings
+        self.of_findings, self._rules = of_findings, rules
         self._above = {rule: above(rule) for rule in set(of_findings.values())}
+
+    def identity(self, published: PublishedFinding) -> Identity:
+        """The identity of a finding's condition."""
+        finding = published.finding
+        brokers = {queue.broker_name for queue in finding.evidence.queues if self._rules[finding.rule].per_broker}
+        broker = min(brokers, default=None)
+        return Identity(*published.group, finding.rule, finding.topic, finding.client_id, broker)
 
     def are_kin(self, rule: str | None, other_rule: str | None) -> bool:
         """Return whether the rules are the same, one follows from the other, or one is unknown."""
@@ -29,14 +36,9 @@ def threads(findings: Iterable[PublishedFinding], root_rules: RootRules, unknown
     """One per condition, and per time without a gap of more than `QUIET`."""
     return [
         thread
-        for identity, findings_of_identity in by_key(findings, _identity).items()
+        for identity, findings_of_identity in by_key(findings, root_rules.identity).items()
         for thread in _threads(identity, findings_of_identity, root_rules, unknown)
     ]
-
-
-def _identity(published: PublishedFinding) -> Identity:
-    finding = published.finding
-    return Identity(*published.group, finding.rule, finding.topic, finding.client_id)
 
 
 def _threads(

@@ -93,9 +93,10 @@ class Incident:
     `resolved_at` None: it lasts as long as its groups are known; `last_seen_at`: the end of its last finding.
     `severity`: the worst of all its findings. `causes`: all of its root causes in order; `cause`, `advice` and
     `commands` (to type) are those of the worst, the latest of equals. `client_ids` are those of root causes; `topics`
-    and `queues` also of symptoms. `peak_backlog_messages`: of all groups, None: unknown; `backlog_is_minimum`: queues
-    without an offset may have more. `unassigned_queue_minutes`: time of queues without owner, added up. `costs`: both
-    by group. `resolution`: why it is over.
+    and `queues` also of symptoms. While it is open, `headline`, `cause`, `advice`, `queues`
+    and the peak backlog are of what lasts. `peak_backlog_messages`: of all groups, None: unknown; `backlog_is_minimum`:
+    queues without an offset may have more. `unassigned_queue_minutes`: time of queues without owner, added up. `costs`:
+    both by group. `resolution`: why it is over.
     """
 
     incident_id: str

@@ -1,4 +1,4 @@
-"""Brokers without a master, by the routes, and brokers that came back with an empty store, by their queues' ends."""
+"""Brokers without a master or read permission, by the routes, and with an empty store, by their queues' ends."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.sample_windows import at_rows, last_true
 from spark_jobs.domain.model.history import UNKNOWN, Matrix
+from spark_jobs.domain.model.message_queue import PERM_READ
 from spark_jobs.domain.model.window import Time, common
 
 
@@ -14,6 +15,24 @@ def brokers_without_master(step: AuditedStep, topic: str, time: Time) -> frozens
     series = step.history.masterless.get(topic)
     spans = series.spans(step.window, step.settings.max_gap) if series else ()
     return frozenset(broker for span in spans if common((span.start, span.end), time) for broker in span.state)
+
+
+def is_forbidden(step: AuditedStep, broker: str, time: Time) -> bool:
+    """Return True if several topics of the group lost the read permission there when the time began, and none has it.
+
+    A broker masks the permissions of all its topics by `brokerPermission` (`BrokerController.registerBrokerAll`).
+    Routes are read one after another, so the first and the last round of the time show nothing.
+    """
+    cadence = step.settings.cadence
+    inner, before, lost = (time[0] + cadence, time[1] - cadence), time[0] - cadence, 0
+    for route in step.routes.values():
+        perms = [((s.start, s.end), entry.perm) for s in route for entry in s.state if entry.broker_name == broker]
+        if any(perm & PERM_READ and common(span, inner) for span, perm in perms):
+            return False
+        forbidden = [span for span, perm in perms if not perm & PERM_READ]
+        begins = any(abs(start - time[0]) < cadence for start, _ in forbidden)
+        lost += begins and not any(start <= before < end for start, end in forbidden)
+    return lost > 1
 
 
 def has_lost_store(step: AuditedStep, topic: str, broker: str, absence: Time) -> bool:

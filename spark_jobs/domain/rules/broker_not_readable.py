@@ -6,17 +6,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.brokers import has_answered, has_lost_store
+from spark_jobs.domain.kernel.brokers import has_answered, has_lost_store, is_forbidden
 from spark_jobs.domain.kernel.removed_queues import Route, around, is_up_without, readable_before, removed_queues
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place
-from spark_jobs.domain.model.message_queue import PERM_READ, queue_ranges
+from spark_jobs.domain.model.message_queue import PERM_READ, PERM_WRITE, queue_ranges
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.window import SECOND, Time, common
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rocketmq.strategies import is_popped
-from spark_jobs.domain.rules.commands import CLUSTER_LIST, READ_PERMISSION, READ_QUEUES, ROUTE
+from spark_jobs.domain.rules.commands import BROKER_PERMISSION, CLUSTER_LIST, READ_PERMISSION, READ_QUEUES, ROUTE
 from spark_jobs.domain.rules.name_servers import unknown_to
 from spark_jobs.domain.rules.rule import Cause, Rule, brokers
 
@@ -33,16 +33,20 @@ _IS_UP = (
 _MAY_BE_DOWN = "No answer of {} is known since: it is down, or cut off."
 #: Why a broker that holds messages of a topic cannot be read.
 LEFT_ROUTE, STORE_LOST, TOPIC_GONE = "LEFT_ROUTE", "STORE_LOST", "TOPIC_GONE"
-NO_READ_PERMISSION, NOT_REACHED, QUEUES_REMOVED = "NO_READ_PERMISSION", "NOT_REACHED", "QUEUES_REMOVED"
+NO_READ_PERMISSION, NO_BROKER_PERMISSION = "NO_READ_PERMISSION", "BROKER_PERMISSION"
+NOT_REACHED, QUEUES_REMOVED = "NOT_REACHED", "QUEUES_REMOVED"
 
 
 class NotReadable(NamedTuple):
-    """A maximal time in which a broker could not be read for one cause; `seen_at`: the last snapshot that showed it."""
+    """A maximal time in which a broker could not be read for one cause; `seen_at`: the last snapshot that showed it;
+    `perm`: its last permission then, None: it is not in the route.
+    """
 
     start: int
     end: int
     cause: str
     seen_at: int
+    perm: int | None = None
     severity: str | None = None
     explanation: str | None = None
 
@@ -77,11 +81,12 @@ def not_readable_spans(route: Route, before: Collection[str] = ()) -> Mapping[st
         for broker in perm_of:
             spans_of_broker.setdefault(broker, [])
         for broker, spans in spans_of_broker.items():
-            cause = not_readable(perm_of.get(broker))
+            perm = perm_of.get(broker)
+            cause = not_readable(perm)
             if cause and spans and spans[-1].end == span.start and spans[-1].cause == cause:
-                spans[-1] = spans[-1]._replace(end=span.end, seen_at=span.seen_at)
+                spans[-1] = spans[-1]._replace(end=span.end, seen_at=span.seen_at, perm=perm)
             elif cause:
-                spans.append(NotReadable(span.start, span.end, cause, span.seen_at))
+                spans.append(NotReadable(span.start, span.end, cause, span.seen_at, perm))
     return spans_of_broker
 
 
@@ -90,8 +95,10 @@ def _explained(step: AuditedStep, topic: str, broker: str, span: NotReadable) ->
     round can show whether the broker is up. Of a topic that is gone INFO, until it lasts: it may be created again.
     """
     time = span.start, span.end
-    if span.cause != LEFT_ROUTE:
-        return span
+    if span.perm is not None:
+        cause = NO_BROKER_PERMISSION if is_forbidden(step, broker, time) else span.cause
+        words = "write only" if span.perm & PERM_WRITE else "neither read nor write"
+        return span._replace(cause=cause, explanation=f"The permission of {broker} is {span.perm}, {words}.")
     if is_up_without(topic, broker, time, step.routes, step.memberships, step.settings.cadence):
         lasts = span.seen_at - span.start >= step.settings.thresholds.persistent_after_seconds * SECOND
         return span._replace(cause=TOPIC_GONE, severity=WARN if lasts else INFO)
@@ -263,8 +270,15 @@ RULE = Rule(
         ),
         NO_READ_PERMISSION: Cause(
             "the route names the broker without read permission",
-            "Restore the read permission (perm 6) until the messages are consumed.",
+            "Restore the topic's read permission (perm 6) until the messages are consumed. If that changes nothing, "
+            "the broker's own permission forbids it (brokerPermission).",
             commands=(READ_PERMISSION,),
+        ),
+        NO_BROKER_PERMISSION: Cause(
+            "the same of several topics of the group, retry topics too, at once, and of no topic it may be read",
+            "Set the broker's brokerPermission to 6: it masks the permissions of all its topics. `updateTopicPerm` "
+            "reports success, and changes nothing there.",
+            commands=(BROKER_PERMISSION,),
         ),
         QUEUES_REMOVED: Cause(
             "`readQueueNums` was lowered below a queue that still held messages",
@@ -283,5 +297,6 @@ RULE = Rule(
     evaluate=hits,
     hit_severity=ERROR,
     spreads_by=brokers,
+    per_broker=True,
     detail=_detail,
 )

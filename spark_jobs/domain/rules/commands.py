@@ -10,6 +10,7 @@ from itertools import islice, product
 from shlex import quote
 from string import Formatter
 
+BROKER_PERMISSION = "mqadmin updateBrokerConfig -n NAMESRV -b BROKER -k brokerPermission -v 6"
 CLUSTER_LIST = "mqadmin clusterList -n NAMESRV"
 CONNECTIONS = "mqadmin consumerConnection -n NAMESRV -g {group}"
 CONNECTIONS_OF_A_BROKER = f"{CONNECTIONS} -b BROKER"

@@ -25,7 +25,7 @@ def findings(step: AuditedStep, rules: Iterable[Rule]) -> list[Finding]:
         _finding(step, rule, hits)
         for rule in rules
         if (rule_hits := rule.hits(step))  # mostly there is none
-        for hits in of.conditions(_until_deleted(rule_hits, step), step)
+        for hits in of.conditions(_until_deleted(rule_hits, step), step, per_broker=rule.per_broker)
         if of.lasted_long_enough(hits, step.settings.thresholds)
     ]
     return with_roots(step_findings, {rule.name: rule.follows for rule in rules})
@@ -77,7 +77,8 @@ def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
 
 def _finding_id(rule: Rule, history: GroupHistory, first: RuleHit, start: int) -> str:
     """A stable id: a hash of the condition's identity, and of where it begins inside the step."""
-    names = (rule.name, history.cluster, history.consumer_group, first.topic, first.client_id, first.cause)
+    broker = [first.queue.broker_name] if rule.per_broker and first.queue else []
+    names = (rule.name, history.cluster, history.consumer_group, first.topic, first.client_id, first.cause, *broker)
     begins = from_micros(start).replace(tzinfo=None).isoformat(timespec="microseconds")
     text = "\n".join([*(name or "" for name in names), begins])
     return sha256(text.encode()).hexdigest()[:16]

@@ -113,9 +113,10 @@ class Rule:
     whole finding shows it. `shows_persistence`: the evidence says whether it is persistent.
 
     `follows`: whose symptom its findings are, the likeliest root cause first. `spreads_by`: what findings of several
-    groups share if one event caused them all (None: each group has its own). `is_blind`: the group's state is unknown
-    while it lasts. `headline`: an incident in a sentence, with `{groups}`, `{topics}`, `{queues}`,
-    `{brokers}`, `{subjects}` and `{members}` as it names them; `{members:has|have}` agrees with their number.
+    groups share if one event caused them all (None: each group has its own). `per_broker`: each broker has its own
+    findings. `is_blind`: the group's state is unknown while it lasts. `headline`: an incident in a sentence, with
+    `{groups}`, `{topics}`, `{queues}`, `{brokers}`, `{subjects}` and `{members}` as it names them; `{members:has|have}`
+    agrees with their number.
     `detail`: what the worst finding adds to the headline after a colon. `broker`: the only broker that a finding points
     to, None: there is none.
     """
@@ -133,6 +134,7 @@ class Rule:
     shows_persistence: bool = False
     follows: tuple[Follows, ...] = ()
     spreads_by: Shares | None = None
+    per_broker: bool = False
     is_blind: bool = False
     headline: str = ""
     detail: Callable[[Finding], str] | None = None

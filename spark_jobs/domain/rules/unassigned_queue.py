@@ -145,7 +145,8 @@ RULE = Rule(
         ),
         UnassignedCause.BROKER_NOT_READABLE: Cause(
             "no read permission for the topic",
-            "Restore the read permission (perm 6) until the messages are consumed.",
+            "Restore the read permission (perm 6) until the messages are consumed: the topic's or, if no topic of the "
+            "broker can be read, the broker's (brokerPermission).",
             commands=(READ_PERMISSION,),
         ),
         VIEWS_DISAGREE: Cause(

@@ -38,6 +38,7 @@ class Limit(StrEnum):
     FAILURES = "FAILURES"
     TIMED_OUT = "TIMED_OUT"
     REDELIVERIES = "REDELIVERIES"
+    RECONNECTS = "RECONNECTS"
     REWOUND = "REWOUND"
     NO_PROGRESS = "NO_PROGRESS"
     PULLS = "PULLS"
@@ -124,6 +125,7 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
         "BROKER_NOT_READABLE/LEFT_ROUTE",
         "BROKER_NOT_READABLE/STORE_LOST",
         "BROKER_NOT_READABLE/NO_READ_PERMISSION",
+        "BROKER_NOT_READABLE/BROKER_PERMISSION",
         "BROKER_NOT_READABLE/QUEUES_REMOVED",
     ),
     Limit.ALLOCATION_DRIFT: ("ALLOCATION_DRIFT/HOLDS_LESS",),
@@ -136,6 +138,7 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.TIMED_OUT: ("CONSUME_FAILING/TIMED_OUT",),
     Limit.REDELIVERIES: ("POP_REDELIVERING",),
     Limit.PULLS: ("CONSUMER_LAGGING/PULLS",),
+    Limit.RECONNECTS: ("FLAPPING_MEMBER/RECONNECTS",),
     Limit.LISTENER: _SLOW_LISTENER,
     Limit.LISTENER_AND_QUEUES: _SLOW_LISTENER,
 }
@@ -165,7 +168,7 @@ ADVICE: dict[Limit, str] = {
     Limit.VIEWS_DISAGREE: "No: brokers listed different members, so that members shared the queues differently, and "
     "{peak}. Look at the broker that lists fewer.",
     Limit.UNREADABLE_QUEUES: "No: consumers could not read some queues, and {peak}. Make them readable "
-    "(readQueueNums, the broker's read permission).",
+    "(readQueueNums, the topic's read permission, or the broker's brokerPermission).",
     Limit.ALLOCATION_DRIFT: "No: members did not take all queues of their share, and {peak}. Restart them.",
     Limit.STUCK_CONSUMER: "No: a consumer was stuck while it owned queues, and {peak}. Take a thread dump of it, and "
     "restart it.",
@@ -190,6 +193,8 @@ ADVICE: dict[Limit, str] = {
     "again, and {peak}. Raise consumeTimeout above what the listener needs.",
     Limit.REDELIVERIES: "No: popped messages came again because they were not acknowledged in time, and {peak}. First "
     "make the invisible time longer, or give the clients more threads.",
+    Limit.RECONNECTS: "No: a member came back with a new connection again and again, queues moved each time, and "
+    "{peak}. Look at what closes its connections.",
     Limit.REWOUND: "No: consumer offsets went back, and {peak}. They are no load: the group had consumed them before.",
     Limit.NO_PROGRESS: "No: for a time no message of some queues was consumed, and {peak}. Find out what their owners "
     "waited for.",

@@ -99,6 +99,8 @@ _BY_SHARES = (None, Limit.LISTENER)
 _BY_MEMBERS = (*_BY_SHARES, Limit.STUCK_CONSUMER, Limit.UNKNOWN_OWNERS)
 #: Limits whose findings name queues of retry topics, and are about all queues of their topic, or of their clients.
 _OF_RETRIES = (Limit.TIMED_OUT, Limit.REDELIVERIES)
+#: Limits whose findings are about all queues, also those of other members.
+_OF_ALL = (Limit.RECONNECTS,)
 #: Limits whose findings are no harm, or may be none.
 _ALSO_INFO = (Limit.FILTERED, Limit.COMMITS_SELDOM)
 #: Rules whose findings name queues that nobody consumes.
@@ -118,8 +120,9 @@ def _signs(step: AuditedStep, findings: Sequence[Finding]) -> Iterator[_LimitFin
             for limit, signs in SIGNS.items():
                 if not names.isdisjoint(signs) and (finding.severity != INFO or limit in _ALSO_INFO):
                     stands_for = limit_of_root.get(finding.root_finding_id or "", instead.get(limit, limit))
-                    of_limit = frozenset() if limit in _OF_RETRIES else queues
-                    yield _LimitFinding(stands_for, finding, of_limit, frozenset(finding.evidence.client_ids))
+                    of_limit = frozenset() if limit in (*_OF_RETRIES, *_OF_ALL) else queues
+                    client_ids = frozenset(() if limit in _OF_ALL else finding.evidence.client_ids)
+                    yield _LimitFinding(stands_for, finding, of_limit, client_ids)
 
 
 def _of_consequences(finding: Finding) -> Limit | None:

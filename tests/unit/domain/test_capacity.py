@@ -115,7 +115,8 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
         ),
         (group(HeldBack(Limit.UNREADABLE_QUEUES, 0, 0, 0, 0, 0), unknown=3),
          "No: consumers could not read some queues, and messages may wait in queues that were not consumed. Make "
-         "them readable (readQueueNums, the broker's read permission). The backlog of 3 queues is unknown."),
+         "them readable (readQueueNums, the topic's read permission, or the broker's brokerPermission). The "
+         "backlog of 3 queues is unknown."),
         (
             # Nothing was measured: the queues are those at the end.
             group(HeldBack(Limit.NO_MEMBERS, 0, 0, 0, 0, 0), members=0, unknown=8),

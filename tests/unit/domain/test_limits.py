@@ -84,6 +84,7 @@ hot queues                                      | PRODUCER_SKEW:HOT_QUEUES | PRO
 … a broker that gets nothing holds none up      | PRODUCER_SKEW:BROKER_WITHOUT_MESSAGES | MEMBERS
 an idle consumer holds none up                  | IDLE_CONSUMER | MEMBERS
 a broker that clients do not reach              | BROKER_NOT_READABLE:NOT_REACHED queue=0 | UNREACHABLE_BROKER
+… one whose topics may not be read              | BROKER_NOT_READABLE:BROKER_PERMISSION queue=0 | UNREADABLE_QUEUES
 … one that left the route                       | BROKER_NOT_READABLE:LEFT_ROUTE queue=0 | UNREADABLE_QUEUES
 a client that holds less than its share         | ALLOCATION_DRIFT:HOLDS_LESS queue=0 | ALLOCATION_DRIFT
 … not one that holds more                       | ALLOCATION_DRIFT:HOLDS_MORE queue=0 | MEMBERS
@@ -95,6 +96,9 @@ who waits for a lock is not stuck               | ORDERLY_LOCK_MISSING:NOT_LOCKE
 what follows from a rewind is no load           | OFFSET_REWOUND:RESET queue=0 id=rewind severity=WARN; ALLOCATION_DRIFT:HOLDS_LESS queue=0 root=rewind | REWOUND
 … a symptom of something else is                | OFFSET_REWOUND:RESET queue=0 id=rewind severity=WARN; ALLOCATION_DRIFT:HOLDS_LESS queue=0 root=other | ALLOCATION_DRIFT
 … and a root cause                              | OFFSET_REWOUND:RESET queue=0 id=rewind severity=WARN; ALLOCATION_DRIFT:HOLDS_LESS queue=0 | ALLOCATION_DRIFT
+a member that comes with new connections        | FLAPPING_MEMBER:RECONNECTS queue=1 clients=B severity=WARN | RECONNECTS
+… whatever is slow                              | FLAPPING_MEMBER:RECONNECTS queue=1 clients=B severity=WARN; SLOW_LISTENER clients=A | RECONNECTS
+… one that restarts                             | FLAPPING_MEMBER:SAME_ID queue=1 clients=B severity=WARN | MEMBERS
 views that disagree about its topic             | MEMBERSHIP_VIEW_SPLIT topic=t | VIEWS_DISAGREE
 … not about another one                         | MEMBERSHIP_VIEW_SPLIT topic=u | MEMBERS
 its owner consumes all of its queues more than once | CONSUME_FAILING:TIMED_OUT queue=7 clients=A | TIMED_OUT

@@ -194,6 +194,24 @@ def test_an_incident_is_over_when_its_group_or_topic_is_deleted(findings: str, d
     assert one.last_seen_at == max(each.finding.ended_at for each in found)
 
 
+def test_brokers_are_conditions_of_their_own_and_an_open_incident_names_those_that_last() -> None:
+    """A and B may not be read since 02:20. A is read again at 02:30, B at 04:30 or not yet."""
+
+    def of(until: str, hours: Iterable[int]) -> Incident:
+        broker_a, broker_b = (
+            published(f"{span}", "BROKER_NOT_READABLE", "BROKER_PERMISSION", queue=f"t:{name}:0", backlog_max=most)
+            for name, span, most in (("a", "02:20-02:30", 70), ("b", f"02:21-{until}", 500))
+        )
+        (one,) = folded(broker_a, broker_b, hours=hours)
+        assert [(part.subject, clock(part.ended_at)) for part in one.root_causes] == [("g", "02:30"), ("g", until)]
+        return one
+
+    last, over = of("05:00", range(5)), of("04:30", range(5))
+    assert (clock(last.opened_at), clock(last.resolved_at), last.peak_backlog_messages) == ("02:20", "open", 500)
+    assert (last.headline, last.queues) == ("Consumers cannot read b, which holds messages for g", (("t", "b", 0),))
+    assert (over.headline, len(over.queues)) == ("Consumers cannot read a and b, which hold messages for g", 2)
+
+
 def test_a_fault_over_20_hours_has_a_finding_in_each_of_them() -> None:
     offline = published("02:30-22:40", OFFLINE, NOBODY)
     queues = [("t", "b", 0, "UNASSIGNED")]

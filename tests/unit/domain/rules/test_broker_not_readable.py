@@ -10,6 +10,7 @@ from spark_jobs.domain.model.history import Membership, Place
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.rules.broker_not_readable import RULE, not_readable_spans
+from spark_jobs.domain.rules.findings import findings
 from tests.support.builders import allocation, audited_step, broker_said, interval, members, route, span, with_samples
 from tests.support.kernel import series_of
 from tests.support.samples import offsets
@@ -127,6 +128,51 @@ def test_a_broker_that_is_up_lacks_the_topic(perms: str, other: str, expected: l
     step = step_with(perms, {90: "- 10/7 - -"})
     step = replace(step, routes={**step.routes, "other": spans(other, 100)})
     assert [(span(hit), hit.cause, hit.severity) for hit in RULE.hits(step)] == expected
+
+
+@pytest.mark.parametrize(
+    ("others", "cause"),
+    [
+        ({"%RETRY%g": "6 2 2 6"}, "BROKER_PERMISSION"),
+        ({"u": "6 2 2 6", "%RETRY%g": "6 2 2 6"}, "BROKER_PERMISSION"),
+        ({"u": "6 0 0 6", "%RETRY%g": "- 2 2 6"}, "BROKER_PERMISSION"),
+        ({"u": "2 2 2 2", "%RETRY%g": "6 2 2 6"}, "BROKER_PERMISSION"),  # one had its own
+        ({"u": "- - 2 6", "%RETRY%g": "6 2 2 6"}, "BROKER_PERMISSION"),  # created meanwhile
+        ({"u": "- - - -", "%RETRY%g": "6 2 2 6"}, "BROKER_PERMISSION"),  # not there
+        ({}, "NO_READ_PERMISSION"),  # it is not known of any other topic
+        ({"%RETRY%g": "6 6 6 6"}, "NO_READ_PERMISSION"),
+        ({"u": "6 6 6 6", "%RETRY%g": "6 2 2 6"}, "NO_READ_PERMISSION"),
+        ({"u": "2 2 2 6"}, "NO_READ_PERMISSION"),  # longer ago
+        ({"u": "6 6 2 6"}, "NO_READ_PERMISSION"),  # later
+        ({"u": "6 2 6 6"}, "NO_READ_PERMISSION"),  # not as long
+    ],
+)
+def test_a_broker_forbids_it_if_no_topic_may_be_read_there_since_then(others: Mapping[str, str], cause: str) -> None:
+    """Routes are recorded one after the other."""
+    step = step_with("6 2 2 6", {90: "- 10/7 - -"})
+    routes = {topic: spans(perms, 100) for topic, perms in others.items()}
+    late = {
+        topic: [each._replace(start=each.start + 1000, end=each.end + 1000) for each in of]
+        for topic, of in routes.items()
+    }
+    assert hits(replace(step, routes={**step.routes, **late})) == [("100-300", cause, 0, 3)]
+
+
+def test_each_broker_has_its_own_finding_with_its_permission() -> None:
+    """Nobody may read either, and one is forgotten."""
+    both = [[route(0, 100, a=6, b=6), route(100, 700, a=2, b=2), route(700, 3600, a=6, b=0)] for _ in ("t", "%RETRY%g")]
+    samples = offsets([("a", 0), ("b", 0)], {at: ["10/7", "9/4"] for at in range(0, 3600, 20)})
+    step = with_samples(audited_step(), {"t": samples}, routes=dict(zip(("t", "%RETRY%g"), both, strict=True)))
+    found = [
+        (one.subject, one.cause, second_of(one.started_at), second_of(one.ended_at)) for one in findings(step, [RULE])
+    ]
+    assert found == [("a:0", "BROKER_PERMISSION", 100, 700), ("b:0", "BROKER_PERMISSION", 100, 3600)]
+    assert len({one.finding_id for one in findings(step, [RULE])}) == 2
+    (of_a, *_), (*_, of_b) = RULE.hits(step), RULE.hits(step)
+    assert (of_a.explanation, of_b.explanation) == (
+        "The permission of a is 2, write only.",
+        "The permission of b is 0, neither read nor write.",
+    )
 
 
 def test_two_causes_are_two_conditions() -> None:

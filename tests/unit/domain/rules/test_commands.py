@@ -14,6 +14,7 @@ MQADMIN = {
     "consumerStatus": {"-g": True, "-i": True, "-s": False},
     "resetOffsetByTime": {"-g": True, "-t": True, "-s": True},
     "topicRoute": {"-t": True},
+    "updateBrokerConfig": {"-b": True, "-k": True, "-v": True},
     "updateTopic": {"-b": True, "-t": True, "-r": True, "-w": True},
     "updateTopicPerm": {"-b": True, "-t": True, "-p": True},
 }
