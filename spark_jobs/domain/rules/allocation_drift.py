@@ -1,6 +1,6 @@
 """ALLOCATION_DRIFT: the queues that a client really has are not those of its share."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
@@ -11,10 +11,13 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.message_queue import MessageQueue, queues_by_topic
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND, Time, common, islands, joined, without
-from spark_jobs.domain.rules.commands import RUNNING_INFO
-from spark_jobs.domain.rules.drift_reasons import explained
+from spark_jobs.domain.rules.commands import ROUTE, RUNNING_INFO
+from spark_jobs.domain.rules.drift_reasons import explained, follows_name_server
 from spark_jobs.domain.rules.drifts import Drift, drifting
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Follows, Rule, clients, queues
+
+#: The cause that shows what differs, and not only in which direction.
+NAME_SERVERS_DIFFER = "NAME_SERVERS_DIFFER"
 
 
 class _Harm(NamedTuple):
@@ -29,18 +32,29 @@ class _Harm(NamedTuple):
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (event, client, queue, time) that no client or two hold; one condition per group. What drifts at one time
-    (± `max_gap`) is one event: its cause is the worse direction, its explanation that of all.
+    (± `max_gap`) is one event: its cause is another route, or the worse direction, its explanation that of all.
     """
-    drifts, gap = list(drifting(step)), step.settings.max_gap
+    drifts, gap = _known_drifts(step), step.settings.max_gap
     for event in islands(sorted(harm._replace(end=harm.until + gap) for harm in _harmed(step, drifts))):
-        causes = {harm.queue.role for harm in event}
-        cause = next(cause for cause in (DriftCause.HOLDS_LESS, DriftCause.HOLDS_MORE) if cause in causes)
         time = event[0].start, max(harm.until for harm in event)
-        explanation = explained(step, [each for each in drifts if common(time, (each.start, each.end))])
+        together = [each for each in drifts if common(time, (each.start, each.end))]
+        cause, explanation = _cause(step, event, together), explained(step, together)
         for harm in event:
             yield RuleHit(
                 harm.start, harm.until, cause, queue=harm.queue, implicated=harm.client_id, explanation=explanation
             )
+
+
+def _known_drifts(step: AuditedStep) -> list[Drift]:
+    """Those with other members in between are none, unless a name server's route gives the lists."""
+    return [each for each in drifting(step) if each.is_confirmed or follows_name_server(step, [each])]
+
+
+def _cause(step: AuditedStep, event: Iterable[_Harm], drifts: Sequence[Drift]) -> str:
+    if follows_name_server(step, drifts):
+        return NAME_SERVERS_DIFFER
+    roles = {harm.queue.role for harm in event}
+    return DriftCause.HOLDS_LESS if DriftCause.HOLDS_LESS in roles else DriftCause.HOLDS_MORE
 
 
 def _harmed(step: AuditedStep, drifts: Sequence[Drift]) -> Iterator[_Harm]:
@@ -103,6 +117,14 @@ RULE = Rule(
     "after a change; after a route change, `route_poll_seconds` (30) more. Not for popped queues, an assumed strategy, "
     "shared client ids, or empty lists under CONSUME_ACTIVELY or POP.",
     causes={
+        NAME_SERVERS_DIFFER: Cause(
+            "the clients' lists are those of a name server whose route lacks queues or has others",
+            "Clients and producers that ask this name server use other queues. Check that each broker names all name "
+            "servers (`namesrvAddr`) and reaches them. A name server that was restarted knows a broker from its next "
+            "registration on, within 30 s: restart one at a time.",
+            headline="Name servers differ, and {members} in {groups} {members:follows|follow} one that lacks queues",
+            commands=(ROUTE,),
+        ),
         DriftCause.HOLDS_MORE: Cause(
             "a client holds a queue assigned to another, which holds it, too",
             "Messages are consumed twice: clients use different inputs, or a rebalance is stuck. Compare strategy, "

@@ -57,6 +57,12 @@ def explained(step: AuditedStep, drifts: Sequence[Drift]) -> str | None:
     return " ".join([*texts][:NAMED]) or None
 
 
+def follows_name_server(step: AuditedStep, drifts: Sequence[Drift]) -> bool:
+    """Return whether clients that drift at one time have their lists of a topic from the route of one name server."""
+    of_topics = by_key(drifts, lambda each: each.topic)
+    return any(any(_reasons(step, topic, _drifted(of), _server_routes)) for topic, of in of_topics.items())
+
+
 def _drifted(drifts: Sequence[Drift]) -> _Drifted:
     """The clients of the last drift's interval: their lists are of one time."""
     interval = max(drifts, key=lambda each: (each.start, each.client_id)).interval

@@ -53,7 +53,7 @@ class ListedQueues(NamedTuple):
 class Drift(NamedTuple):
     """A client that held these queues of a topic, and not those of its share, from `start` to `end` (microseconds).
     `queues`: by direction those that differ all the time. `until`: its end, or that of the step without a later
-    snapshot.
+    snapshot. `is_confirmed`: the members were listed in the time, and the client had followed that list by its end.
     """
 
     start: int
@@ -64,6 +64,7 @@ class Drift(NamedTuple):
     queues: Mapping[DriftCause, frozenset[Place]]
     interval: RebalanceInterval
     until: int
+    is_confirmed: bool = True
 
 
 def drifting(step: AuditedStep) -> Iterator[Drift]:
@@ -137,8 +138,9 @@ def _drifting(
             continue
         drifted = drift(listed, share.share_of(client_id))
         end = int(asked_at[np.searchsorted(asked_at, until, side="right") - 1]) if drifted else until
-        if drifted and start < end and share.is_confirmed(start, end):
-            yield Drift(start, end, client_id, topic, listed.always, drifted, share.interval, end)
+        if drifted and start < end:
+            is_confirmed = share.is_confirmed(start, end)
+            yield Drift(start, end, client_id, topic, listed.always, drifted, share.interval, end, is_confirmed)
 
 
 def drift(listed: ListedQueues, share: frozenset[Place]) -> Mapping[DriftCause, frozenset[Place]]:

@@ -87,6 +87,7 @@ a broker that clients do not reach              | BROKER_NOT_READABLE:NOT_REACHE
 … one whose topics may not be read              | BROKER_NOT_READABLE:BROKER_PERMISSION queue=0 | UNREADABLE_QUEUES
 … one that left the route                       | BROKER_NOT_READABLE:LEFT_ROUTE queue=0 | UNREADABLE_QUEUES
 a client that holds less than its share         | ALLOCATION_DRIFT:HOLDS_LESS queue=0 | ALLOCATION_DRIFT
+… by the route of a name server                 | ALLOCATION_DRIFT:NAME_SERVERS_DIFFER queue=0 | ALLOCATION_DRIFT
 … not one that holds more                       | ALLOCATION_DRIFT:HOLDS_MORE queue=0 | MEMBERS
 a lock that is missing                          | ORDERLY_LOCK_MISSING:NOT_LOCKED queue=0 | ORDERLY_LOCKS
 … because the broker has no master              | ORDERLY_LOCK_MISSING:NO_MASTER queue=0 | NO_MASTER

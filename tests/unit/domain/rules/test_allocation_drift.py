@@ -7,18 +7,21 @@ from typing import Any
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import RebalanceInterval
+from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Membership
+from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.allocation_drift import RULE
 from spark_jobs.domain.rules.drifts import ListedQueues, drift
 from tests.support.builders import span
 from tests.support.client_groups import held
 from tests.support.client_steps import recorded_step, replayed
 from tests.support.findings import rule_hit
-from tests.support.kernel import SETTINGS
+from tests.support.kernel import SETTINGS, series_of
 from tests.support.snapshots import client
 from tests.support.tables import cells
 from tests.support.times import micros, second_of
@@ -158,6 +161,27 @@ def test_the_members_are_listed_while_a_client_drifts(listed_at: list[int], expe
     alone = replayed("t", 0, 660, {"c1": [0, 1]}, 2)
     holds = {0: [0, 1], 120: [0], 300: [0, 1]}
     assert _lines(_hits(holds, alone, every=60, listed_at=listed_at)) == expected
+
+
+@pytest.mark.parametrize(
+    ("queues", "listed_at", "expected"),
+    [
+        (2, [10, 70, 119, 310], {("NAME_SERVERS_DIFFER", 1)}),
+        (2, range(0, 660, 20), {("NAME_SERVERS_DIFFER", 1)}),
+        (4, range(0, 660, 20), {("HOLDS_LESS", 1)}),
+        (4, [10, 70, 119, 310], set()),
+        (3, [10, 70, 119, 310], set()),
+    ],
+)
+def test_another_route_of_a_name_server_is_the_cause(queues: int, listed_at: Iterable[int], expected: set[Any]) -> None:
+    """By AVG of two of the four queues, c1 has half of its share. No other members are needed to explain it."""
+    routes = (("n1:9876", (RouteEntry("b", PERM_READ, 4, 4),)), ("n2:9876", (RouteEntry("b", PERM_READ, queues, 4),)))
+    shares = replayed("t", 0, 660, {"c1": [0, 1], "c9": [2, 3]}, 4)
+    rows = [_holding(second, [0] if 120 <= second < 300 else [0, 1]) for second in range(0, 620, 60)]
+    step = recorded_step(rows, shares, listed_at=listed_at)
+    history = replace(step.history, server_routes={"t": series_of([(micros(200), routes)])})
+    hits = RULE.hits(replace(step, history=history, replays=Replays(StrategySettings())))
+    assert {(hit.cause, hit.queue.queue_id) for hit in hits if hit.queue} == expected
 
 
 def test_what_no_look_showed_is_no_drift() -> None:
