@@ -199,8 +199,8 @@ def _all_others_stand(step: AuditedStep, topic: str, broker: str, time: Time) ->
     if samples is None:
         return False
     inside = samples.inside(*time)
-    others = [column for column, (name, _) in enumerate(samples.queues) if name != broker]
-    consumed, lag = samples.consumed_to[inside][:, others], samples.lag[inside][:, others]
+    other_columns = [column for column, (name, _) in enumerate(samples.queues) if name != broker]
+    consumed, lag = samples.consumed_to[inside][:, other_columns], samples.lag[inside][:, other_columns]
     return bool(lag.size and (lag[-1] > 0).any() and (consumed == consumed[:1]).all())
 
 
