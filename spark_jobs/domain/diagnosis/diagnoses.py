@@ -1,6 +1,6 @@
 """Every queue that stands in a step, with its facts and the line of the table that they lead to."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
@@ -70,15 +70,14 @@ def _parts(step: AuditedStep, standing: Standing, client_id: str | None) -> Iter
 
 
 class _Together(NamedTuple):
-    """The readable queues of a topic that stand for most of one time: all of them, and of brokers all."""
+    """The readable queues of a topic that stand for most of one time, and whether they are all of two or more."""
 
     queues: Set[Place]
     is_all: bool
-    brokers: Set[str]
 
 
 class _Extents:
-    """The queues of a topic that stand at one time: those of one owner, or broker, or all."""
+    """The queues of a topic that stand at one time: those of one owner, or all."""
 
     def __init__(self, standing: Sequence[Standing]) -> None:
         self._standing = standing
@@ -93,10 +92,8 @@ class _Extents:
         if together.is_all:
             return Extent.ALL_OF_TOPIC
         allocation = standing.interval.allocation
-        owned = allocation.queues_of_client.get(client_id or "", ()) if allocation else ()
-        if owned and all(queue in together.queues for queue in owned):
-            return Extent.ALL_OF_OWNER
-        return Extent.ALL_OF_BROKER if standing.queue.broker_name in together.brokers else Extent.SOME
+        owned = allocation.queues_of_client.get(client_id or "", frozenset()) if allocation else frozenset()
+        return Extent.ALL_OF_OWNER if owned and owned <= together.queues else Extent.SOME
 
     def _of_time(self, standing: Standing) -> _Together:
         shared: dict[Place, int] = defaultdict(int)
@@ -105,6 +102,4 @@ class _Extents:
         readable = standing.interval.queues or ()
         lasting = standing.end - standing.start
         queues = {queue for queue in readable if 2 * shared.get(queue, 0) >= lasting}
-        all_of, standing_of = (Counter(broker for broker, _ in of) for of in (readable, queues))
-        brokers = {broker for broker, count in standing_of.items() if count == all_of[broker] > 1}
-        return _Together(queues, len(queues) == len(readable) > 1, brokers)
+        return _Together(queues, len(queues) == len(readable) > 1)

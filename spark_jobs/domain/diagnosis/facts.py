@@ -102,7 +102,6 @@ class Extent(StrEnum):
 
     ALL_OF_TOPIC = "ALL_OF_TOPIC"
     ALL_OF_OWNER = "ALL_OF_OWNER"
-    ALL_OF_BROKER = "ALL_OF_BROKER"
     SOME = "SOME"
 
 

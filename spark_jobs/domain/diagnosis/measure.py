@@ -1,7 +1,8 @@
 """Measures the facts of a queue that stands, from samples, lists of members, and what its owner reports."""
 
 from collections.abc import Callable, Sequence, Set
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +31,6 @@ from spark_jobs.domain.model.message_queue import PRIORITY
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, Reason, Status
 from spark_jobs.domain.model.window import MILLISECOND, Time, common, joined
-from spark_jobs.domain.rocketmq.strategies import is_popped
 
 _JAVA = "JAVA"
 #: A fact of several snapshots is that of more than half of them.
@@ -101,7 +101,7 @@ def pulling_by_hand(step: AuditedStep) -> Sequence[Time]:
 
 
 def _owner(standing: Standing) -> Owner:
-    if standing.interval.is_shared_out or any(is_popped(member.strategy) for member in standing.interval.members or ()):
+    if standing.interval.is_shared_out or standing.interval.has_popping_members:
         return Owner.HANDED_OUT
     if standing.owners:
         return Owner.CLIENT
@@ -158,7 +158,7 @@ def _reads_on(step: AuditedStep, standing: Standing) -> YesNo:
 def _with_client(step: AuditedStep, standing: Standing, client_id: str, facts: Facts) -> Facts:
     """The same with what is known of the owner."""
     language = standing.interval.languages.get(client_id)
-    known = {"listed": _listed(step, standing, client_id), "java": _known(language, language == _JAVA)}
+    known: dict[str, Any] = {"listed": _listed(step, standing, client_id), "java": _known(language, language == _JAVA)}
     client = step.history.clients.get(client_id)
     # The snapshot at which it begins to stand may show how it was before.
     begins = standing.start + step.settings.cadence // 2
@@ -166,13 +166,14 @@ def _with_client(step: AuditedStep, standing: Standing, client_id: str, facts: F
     reports = [span for span in spans if span.start < min(span.end, standing.seen_at)]
     seen = client.series.inside(standing.start + 1, standing.seen_at + 1) if client else slice(0)
     if client is None or not reports or seen.start == seen.stop:
-        return _replaced(facts, **known)
-    return _replaced(facts, **known, **_reported(step, standing, client_id, seen, reports))
+        return replace(facts, **known)
+    reported = _reported(step, standing, client_id, seen, reports, by_hand=facts.by_hand)
+    return replace(facts, **known, **reported)
 
 
 def _reported(
-    step: AuditedStep, standing: Standing, client_id: str, seen: slice, reports: _Reports
-) -> dict[str, object]:
+    step: AuditedStep, standing: Standing, client_id: str, seen: slice, reports: _Reports, *, by_hand: bool
+) -> dict[str, Any]:
     client = step.history.clients[client_id]
     states = [client.series.states[code] for code in client.series.codes[seen].tolist()]
     answers = [state for state in states if state.answered and state.in_group is not False]
@@ -182,11 +183,10 @@ def _reported(
         return {"process": ProcessState.NOT_IN_GROUP if is_ghost else ProcessState.SILENT}
     samples = process_queue(client, standing.queue, standing.start + 1, standing.seen_at + 1)
     # A consumer that pulls by hand has no process queues.
-    by_hand = any(common(time, (standing.start, standing.end)) for time in pulling_by_hand(step))
     reporting = sum(state.owned is not None and bool(state.owned or not by_hand) for state in answers)
     orderly = [state.consume_orderly for state in answers if state.consume_orderly is not None]
     is_orderly = _known(orderly or None, sum(orderly) > _MOST * len(orderly))
-    facts: dict[str, object] = {
+    facts: dict[str, Any] = {
         "process": ProcessState.ANSWERS,
         "holds": _known(reporting or None, len(samples.times) > _MOST * reporting),
         "orderly": is_orderly,
@@ -293,7 +293,3 @@ def _known(value: object, is_true: bool) -> YesNo:
     if value is None:
         return YesNo.UNKNOWN
     return YesNo.YES if is_true else YesNo.NO
-
-
-def _replaced(facts: Facts, **values: object) -> Facts:
-    return Facts(**{**vars(facts), **values})

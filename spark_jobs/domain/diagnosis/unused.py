@@ -4,7 +4,7 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.history import RETRY, UNKNOWN, OffsetSamples
+from spark_jobs.domain.model.history import RETRY, UNKNOWN, Place
 
 
 @cached_with_value
@@ -29,15 +29,14 @@ def _old_queues(step: AuditedStep, topic: str) -> list[bool]:
         return []
     end, consumed = samples.end_offset[seen.start], samples.consumed_to[seen.start]
     waits = (end != UNKNOWN) & (end > 0) & (end > consumed)
-    return [_is_old(step, topic, samples, int(column)) for column in np.flatnonzero(waits)]
+    columns = np.flatnonzero(waits).tolist()
+    return [_is_old(step, topic, samples.queues[column], int(consumed[column])) for column in columns]
 
 
-def _is_old(step: AuditedStep, topic: str, samples: OffsetSamples, column: int) -> bool:
+def _is_old(step: AuditedStep, topic: str, queue: Place, consumed: int) -> bool:
     """Return whether the first offset of a queue is unknown, or below the oldest message there."""
-    window = step.window
-    consumed = int(samples.consumed_to[samples.inside(window.read_from, window.end).start, column])
     if consumed == UNKNOWN:
         return True
     stored = step.history.topics.get(topic)
-    oldest = stored.known_minimums(samples.queues[column], window.read_from, window.end) if stored else None
+    oldest = stored.known_minimums(queue, step.window.read_from, step.window.end) if stored else None
     return oldest is not None and bool(len(oldest)) and consumed < int(oldest[0])

@@ -24,6 +24,7 @@ from spark_jobs.domain.model.message_queue import RouteEntry, topic_type
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import HANDED_OUT, WITHOUT_OFFSETS, Reason, Status, Trigger
 from spark_jobs.domain.model.window import AuditSettings, StepWindow, Time
+from spark_jobs.domain.rocketmq.strategies import is_popped
 
 Answer = TypeVar("Answer")
 #: Name of the membership view of brokers that agree.
@@ -133,6 +134,11 @@ class RebalanceInterval:
     def languages(self) -> Mapping[str, str | None]:
         """The language of each member, by client id."""
         return {member.client_id: member.language for member in self.members or ()}
+
+    @cached_property
+    def has_popping_members(self) -> bool:
+        """Return whether any member pops, so that offsets show what was handed out."""
+        return any(is_popped(member.strategy) for member in self.members or ())
 
     @property
     def is_shared_out(self) -> bool:

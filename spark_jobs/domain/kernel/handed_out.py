@@ -8,12 +8,11 @@ from spark_jobs.domain.kernel.members import is_grpc
 from spark_jobs.domain.kernel.unseen import PROXY
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.statuses import Reason
-from spark_jobs.domain.rocketmq.strategies import is_popped
 
 
 def is_handed_out(step: AuditedStep, interval: RebalanceInterval) -> bool:
     """Return whether the interval's backlog may lack messages that clients hold: popped, or behind a proxy."""
-    if interval.is_shared_out or any(is_popped(member.strategy) for member in interval.members or ()):
+    if interval.is_shared_out or interval.has_popping_members:
         return True
     return interval.reason is Reason.CONSUMED_THROUGH_PROXY and not _are_remoting(step)
 

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from statistics import median_low
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ class Reconnects(NamedTuple):
     @property
     def distance(self) -> int:
         """Microseconds from one new connection to the next, as usual."""
-        return median_low(after - before for before, after in zip(self.times, self.times[1:], strict=False))
+        return median_low(after - before for before, after in pairwise(self.times))
 
     @property
     def is_restarted(self) -> bool:

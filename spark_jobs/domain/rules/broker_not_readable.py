@@ -15,7 +15,6 @@ from spark_jobs.domain.model.message_queue import PERM_READ, PERM_WRITE, queue_r
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.window import SECOND, Time, common
 from spark_jobs.domain.phrases import count
-from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.rules.commands import BROKER_PERMISSION, CLUSTER_LIST, READ_PERMISSION, READ_QUEUES, ROUTE
 from spark_jobs.domain.rules.name_servers import unknown_to
 from spark_jobs.domain.rules.rule import Cause, Rule, brokers
@@ -180,7 +179,7 @@ def _not_reached_hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per (span in which a readable broker lists no member while others do, queue that stands there)."""
     for interval in step.replayed:
         members = interval.members or ()
-        if not members or any(is_popped(member.strategy) for member in members):
+        if not members or interval.has_popping_members:
             continue
         for broker in sorted({broker for broker, _ in interval.queues or ()}):
             for span in step.memberships.get(broker, ()):

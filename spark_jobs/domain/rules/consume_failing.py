@@ -1,6 +1,5 @@
 """CONSUME_FAILING: listeners reject messages, which come again, later, until they are given up."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -15,10 +14,11 @@ from spark_jobs.domain.kernel.client_spans import seen_twice
 from spark_jobs.domain.kernel.consume_statuses import span_of_snapshot, status_samples
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, UNKNOWN, ClientHistory
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR, WARN
-from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow, Time, common
+from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow, common
 from spark_jobs.domain.phrases import count, known_sum
 from spark_jobs.domain.rules.evidence import known_total
 from spark_jobs.domain.rules.queue_owners import queue_at
@@ -40,7 +40,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (client, topic, snapshot) that shows a failing listener, one condition per topic; where no client shows
     one, one per queue of the retry topic, one condition per group; and one for the messages that were given up.
     """
-    retried, listener_hits = list(_retried_in_place(step)), list(_listener_hits(step))
+    retried = list(_retried_in_place(step))
+    listener_hits = list(_listener_hits(step, retried))
     yield from retried
     yield from listener_hits or (() if retried else _retry_hits(step))
     given_up = dead_letters(step)
@@ -77,17 +78,14 @@ def _retried_in_place(step: AuditedStep) -> Iterator[RuleHit]:
             )
 
 
-def _listener_hits(step: AuditedStep) -> Iterator[RuleHit]:
+def _listener_hits(step: AuditedStep, retried: Iterable[RuleHit]) -> Iterator[RuleHit]:
     """Those of clients that do not just retry one message in its place."""
-    retried: dict[tuple[str | None, str], list[Time]] = defaultdict(list)
-    for each in diagnoses(step):
-        if each.cause is StandingCause.RETRIED_IN_PLACE:
-            retried[each.client_id, each.standing.queue.topic].append((each.standing.start, each.standing.end))
+    retried_of = by_key(retried, lambda hit: (hit.implicated, hit.topic))
     for client_id, client in step.history.clients.items():
         for topic, failing in failing_listeners(client, step.window, step.settings):
             for span in seen_twice(failing):
                 start, end, _, rate = span
-                if any(common((start, end), time) for time in retried[client_id, topic]):
+                if any(common((start, end), (hit.start, hit.end)) for hit in retried_of.get((client_id, topic), ())):
                     continue
                 yield RuleHit(
                     *(start, end, LISTENER_FAILS, topic),

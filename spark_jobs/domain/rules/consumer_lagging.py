@@ -32,15 +32,22 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     down by a few messages, and by chance only up: the lag must grow by more than the allowed lag. A hit of a queue that
     all members may pop names them, if all are busy then.
     """
-    for progress in step.progress:
-        seldom = commits_of(step, progress.interval.topic)
-        if seldom is None or not seldom.keeps_up:
-            for span in progress.spans:
-                grown = span.lag_last - span.lag_first
-                if span.verdict == Verdict.WARN and grown > step.settings.thresholds.allowed_lag:
-                    for hit in _span_hits(step, progress, span):
-                        members = _busy_members(step, hit) if hit.implicated is None else ()
-                        yield from (replace(hit, implicated=client_id) for client_id in members) if members else (hit,)
+    growing = ((progress, span) for progress in step.progress for span in progress.spans if _grows(step, span))
+    lagging = ((progress, span) for progress, span in growing if not _keeps_up(step, progress.interval.topic))
+    for hit in (hit for progress, span in lagging for hit in _span_hits(step, progress, span)):
+        members = _busy_members(step, hit) if hit.implicated is None else ()
+        yield from (replace(hit, implicated=client_id) for client_id in members) if members else (hit,)
+
+
+def _grows(step: AuditedStep, span: VerdictSpan) -> bool:
+    grown = span.lag_last - span.lag_first
+    return span.verdict == Verdict.WARN and grown > step.settings.thresholds.allowed_lag
+
+
+def _keeps_up(step: AuditedStep, topic: str) -> bool:
+    """Return whether the lag grows only because the topic is committed seldom."""
+    seldom = commits_of(step, topic)
+    return seldom is not None and seldom.keeps_up
 
 
 def _span_hits(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> Iterator[RuleHit]:

@@ -61,10 +61,10 @@ def standing_hits(step: AuditedStep, *, has_moved: bool) -> Iterator[RuleHit]:
         if each.standing.has_moved is has_moved and STOPPED in each.line.rules:
             severity = _severity(step, each)
             if severity is not None:
-                yield hit_of(step, each, severity)
+                yield _hit_of(step, each, severity)
 
 
-def hit_of(step: AuditedStep, diagnosis: Diagnosis, severity: str) -> RuleHit:
+def _hit_of(step: AuditedStep, diagnosis: Diagnosis, severity: str) -> RuleHit:
     """The hit of a queue that stands, with the facts that are known of its owner."""
     standing = diagnosis.standing
     age_ms = UNKNOWN

@@ -15,7 +15,6 @@ from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, StepWindow
 from spark_jobs.domain.phrases import whole_sum
-from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.status.backlog import QueueIntervals
 from spark_jobs.domain.status.capacity import SIGNS, HeldBack, Limit, with_shares
 from spark_jobs.domain.status.lagging_queues import Growth, LaggingQueue, highest_together, lagging_queues
@@ -203,7 +202,7 @@ def _limit_of_growth(
         return Limit.UNKNOWN_MEMBERS if is_unseen else Limit.UNKNOWN_OWNERS, set()
     if not relevant and not owners:
         return None, set()
-    popped = is_shared_out or any(is_popped(member.strategy) for member in members)
+    popped = is_shared_out or interval.has_popping_members
     if not relevant and growth.is_rewound:
         return Limit.REWOUND, set()
     if not relevant and growth.pause >= minimum_pause and not popped:

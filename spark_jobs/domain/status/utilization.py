@@ -15,7 +15,6 @@ from spark_jobs.domain.kernel.allocations import Allocation
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, IntervalProgress
 from spark_jobs.domain.model.history import UNKNOWN, Place
 from spark_jobs.domain.model.window import SECOND, Time, covered
-from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.status.throughput import Throughput, throughputs
 
 _DIGITS = 6
@@ -183,8 +182,7 @@ class _Traffic:
 
 def owners_of(row: IntervalProgress) -> Allocation | None:
     """The allocation of an interval; None: unknown who consumes its queues, as brokers disagree or members pop."""
-    popped = any(is_popped(member.strategy) for member in row.interval.members or ())
-    return None if popped or row.interval.view != ALL_HOSTS else row.interval.allocation
+    return None if row.interval.has_popping_members or row.interval.view != ALL_HOSTS else row.interval.allocation
 
 
 def read_rows(progress: Iterable[IntervalProgress]) -> Iterator[tuple[IntervalProgress, int, int]]:

@@ -8,7 +8,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples
 from spark_jobs.domain.model.window import StepWindow
 from spark_jobs.domain.phrases import count
-from spark_jobs.domain.rocketmq.strategies import AVG, StrategySettings, is_popped
+from spark_jobs.domain.rocketmq.strategies import AVG, StrategySettings
 from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit, more_members, more_members_help, worst
 from spark_jobs.domain.status.throughput import Changes, throughputs
 from spark_jobs.domain.what_if.cases import EVERYBODY, Case, Change, with_new_room
@@ -77,7 +77,7 @@ def _own_samples(step: AuditedStep) -> dict[str, OffsetSamples]:
 
 def _compared(step: AuditedStep, held_back: HeldBack, case: Case, configured: StrategySettings) -> Comparison | str:
     """Return what really happened, alongside the case; or why nothing can be said."""
-    if any(is_popped(member.strategy) for interval in step.intervals for member in interval.members or ()):
+    if any(interval.has_popping_members for interval in step.intervals):
         return "the simulation does not cover POP"
     if any(member.parameters.holders is not None for interval in step.replayed for member in interval.members or ()):
         return "the strategy is not known"
