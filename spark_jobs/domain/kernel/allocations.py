@@ -19,8 +19,9 @@ from spark_jobs.domain.rocketmq.strategies import AS_CONFIGURED, Implementation,
 class Member(NamedTuple):
     """One connection of a view, in allocation order; None is unknown.
 
-    `strategy`: by its name; `subscribes`: it consumes the interval's topic, as far as is known; `known`: it was heard
-    of; `variant`: which implementation of the strategy its language and version have; `parameters`: observed settings.
+    `strategy`: by its name; `subscribes`: it consumes the interval's topic for the group, as far as is known; `known`:
+    it was heard of; `variant`: which implementation of the strategy its language and version have; `parameters`:
+    observed settings; `broadcasts`: it consumes all queues for itself, and none for the group.
     """
 
     client_id: str
@@ -32,6 +33,7 @@ class Member(NamedTuple):
     known: bool
     variant: Variant = Variant.JAVA
     parameters: Parameters = AS_CONFIGURED
+    broadcasts: bool = False
 
     @property
     def implementation(self) -> Implementation:

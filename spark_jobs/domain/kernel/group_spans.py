@@ -19,7 +19,7 @@ from spark_jobs.domain.model.history import (
     OffsetSamples,
     Place,
 )
-from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.message_queue import MessageModel, RouteEntry
 from spark_jobs.domain.model.series import Series, Span, State
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import AuditSettings, StepWindow, Time
@@ -145,6 +145,16 @@ class ClientStates:
         )
         known = (tuple((of, answer) for of, answer in of_field if answer is not None) for of_field in answers)
         return tuple(each if len({answer for _, answer in each}) > 1 else () for each in known)
+
+    @cached_with_value
+    def all_broadcast(self, membership: Membership, by_broker: bool) -> bool:
+        """Return whether no connected client consumes for the group; who did not report is as the broker says
+        (`by_broker`: BROADCASTING).
+        """
+        unreported = MessageModel.BROADCASTING if by_broker else MessageModel.CLUSTERING
+        states = [self.states.get(connection.client_id) for connection in membership.connections]
+        models = {(state and state.message_model) or unreported for state in states} or {unreported}
+        return models == {MessageModel.BROADCASTING}
 
     @cached_property
     def strategies(self) -> Mapping[str, str | None]:

@@ -7,7 +7,7 @@ from functools import cache
 
 from spark_jobs.domain.kernel.allocations import Allocation, Member
 from spark_jobs.domain.model.history import ClientState, Connection
-from spark_jobs.domain.model.message_queue import java_order
+from spark_jobs.domain.model.message_queue import MessageModel, java_order
 from spark_jobs.domain.rocketmq.strategies import (
     AVG,
     MACHINE_ROOM_NEARBY,
@@ -54,13 +54,14 @@ def queues_per_connection(allocations: Iterable[tuple[Sequence[str], Allocation]
 def members_of(
     connections: Sequence[Connection], states: Mapping[str, ClientState], resolved: Sequence[Resolved], topic: str
 ) -> tuple[Member, ...]:
-    """One per connection, in their order. An unknown member is taken to subscribe to the topic."""
+    """One per connection, in their order. An unknown member is taken to consume the topic for the group."""
     members = []
     for connection, (strategy, _, parameters, _) in zip(connections, resolved, strict=True):
         state = states.get(connection.client_id)
-        subscribes = state is None or state.topics is None or topic in state.topics
+        broadcasts = state is not None and state.message_model == MessageModel.BROADCASTING
+        subscribes = not broadcasts and (state is None or state.topics is None or topic in state.topics)
         variant = variant_of(strategy, connection.language, connection.version, parameters)
-        members.append(Member(*connection, strategy, subscribes, state is not None, variant, parameters))
+        members.append(Member(*connection, strategy, subscribes, state is not None, variant, parameters, broadcasts))
     return tuple(members)
 
 

@@ -214,6 +214,8 @@ class _Owners:
     def _cause_of_claim(self, claim: Claim) -> UnassignedCause:
         if claim.position not in self._positions_of_ids:
             return UnassignedCause.DUPLICATE_CLIENT_ID
+        if self.members[claim.position].broadcasts:
+            return UnassignedCause.MEMBER_BROADCASTS
         if not self.members[claim.position].subscribes:
             return UnassignedCause.MEMBER_NOT_SUBSCRIBED
         if self.members[claim.position].strategy != claim.implementation.strategy:

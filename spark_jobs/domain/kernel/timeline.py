@@ -192,8 +192,10 @@ class StepTimeline:
     def _why_without_owners(
         self, view: View, states: ClientStates, moment: int, request: RequestMode | None
     ) -> Reason | None:
-        """Why no client owns queues; None: clients own them. Brokers list gRPC clients of proxies inside them."""
-        if view.broadcasting:
+        """Why no client owns queues; None: clients own them. Brokers list gRPC clients of proxies inside them, and the
+        message model of the last heartbeat.
+        """
+        if states.all_broadcast(view.membership, view.broadcasting):
             return Reason.BROADCASTING
         if view.membership.message_model == MessageModel.LITE_SELECTIVE:
             return Reason.LITE

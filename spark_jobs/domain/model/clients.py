@@ -82,8 +82,9 @@ NO_SYMPTOMS = Symptoms()
 @dataclass(frozen=True)
 class ReportedState:
     """A client's report while nothing changes: `topics` that it subscribes to, sorted; `owned`: queues not dropped,
-    sorted (None: unknown); `unlocked`: those that an orderly consumer has without a lock; `in_group`: it has a consumer
-    of the group; `orderly`: it needs a lock for each queue; `lock_refused`: queues of which brokers refuse it the lock.
+    sorted (None: unknown, or it broadcasts, and has all for itself); `unlocked`: those that an orderly consumer has
+    without a lock; `in_group`: it has a consumer of the group; `orderly`: it needs a lock for each queue;
+    `lock_refused`: queues of which brokers refuse it the lock.
     """
 
     answered: bool
@@ -109,10 +110,11 @@ class ReportedState:
 def reported_state(state: ClientState) -> ReportedState:
     """Return what a folded state says. A queue of which it is not known whether it is dropped is not."""
     live = [queue for queue in state.owned or () if not queue.dropped]
+    is_unknown = state.owned is None or state.message_model == MessageModel.BROADCASTING
     return ReportedState(
         state.answered,
         tuple(sorted(state.topics or ())),
-        None if state.owned is None else tuple(sorted(map(queue_of, live))),
+        None if is_unknown else tuple(sorted(map(queue_of, live))),
         tuple(sorted(queue_of(queue) for queue in live if lacks_lock(queue, state))),
         state.in_group is not False,
         needs_locks(state),

@@ -101,6 +101,7 @@ RULE = Rule(
             "BROADCASTING and CLUSTERING (ERROR)",
             "A broadcasting consumer gets queues, but does not consume them for the group. Give each message model a "
             "separate group.",
+            headline="Some consumers of {groups} broadcast, and others consume for the group",
         ),
         DIFFERENT_RULES: Cause(
             "CONSISTENT_HASH or MACHINE_ROOM_NEARBY in Go and another language; MACHINE_ROOM in Go or Java ≤ 4.7.1 "

@@ -18,7 +18,11 @@ from spark_jobs.domain.rules.rule import Cause, Follows, Rule, clients, everythi
 from spark_jobs.domain.rules.split_views import split_views
 
 #: Which queues these causes leave without an owner depends on the strategy.
-_BY_STRATEGY = (UnassignedCause.DUPLICATE_CLIENT_ID, UnassignedCause.MEMBER_NOT_SUBSCRIBED)
+_BY_STRATEGY = (
+    UnassignedCause.DUPLICATE_CLIENT_ID,
+    UnassignedCause.MEMBER_BROADCASTS,
+    UnassignedCause.MEMBER_NOT_SUBSCRIBED,
+)
 _IF_AVG = (
     "These are the queues if the strategy is AVG: neither clients nor the configuration name it, and no client reports "
     "its queues."
@@ -99,6 +103,10 @@ RULE = Rule(
             "Give every consumer of the group its own client id: those that share one take the same queues, and "
             "leave others unassigned.",
         ),
+        UnassignedCause.MEMBER_BROADCASTS: Cause(
+            "its member broadcasts, while others consume for the group",
+            "A broadcasting consumer counts as a member, and reads all queues for itself. Give it a separate group.",
+        ),
         UnassignedCause.MEMBER_NOT_SUBSCRIBED: Cause(
             "its member does not subscribe to the topic",
             "Make all members subscribe to the same topics, or give those that lack this one a separate group.",
@@ -162,7 +170,7 @@ RULE = Rule(
         Follows("GROUP_OFFLINE", everything, (UnassignedCause.GROUP_OFFLINE,)),
         Follows("SUBSCRIPTION_MISMATCH", everything, (UnassignedCause.MEMBER_NOT_SUBSCRIBED,)),
         Follows("MIXED_STRATEGIES", everything, (UnassignedCause.MIXED_STRATEGIES,)),
-        Follows("MIXED_CLIENTS", everything, (UnassignedCause.MIXED_CLIENTS,)),
+        Follows("MIXED_CLIENTS", everything, (UnassignedCause.MIXED_CLIENTS, UnassignedCause.MEMBER_BROADCASTS)),
         Follows("MEMBERSHIP_VIEW_SPLIT", topics, (VIEWS_DISAGREE,)),
         Follows("ORDERLY_LOCK_MISSING", queues, (UnassignedCause.WAITS_FOR_LOCK,)),
         Follows("BROKER_NOT_READABLE", queues, (UnassignedCause.BROKER_NOT_READABLE,)),

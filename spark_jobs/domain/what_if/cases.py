@@ -111,7 +111,7 @@ class Case:
         if self.members is not None:
             changed = _resized(changed, self.members.of(len(changed)))
         if self.same_subscriptions:
-            changed = tuple(member._replace(subscribes=True) for member in changed)
+            changed = tuple(member._replace(subscribes=not member.broadcasts) for member in changed)
         return tuple(member.under(self.strategy) for member in changed) if self.strategy else changed
 
 

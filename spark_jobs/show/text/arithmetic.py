@@ -213,7 +213,7 @@ def _lost_shares(
     if unsubscribed and len(unsubscribed) < len(members):
         positions, is_single = positions_text(unsubscribed).capitalize(), len(unsubscribed) == 1
         consequence = "counts: its queues have no owner" if is_single else "count: their queues have no owner"
-        yield f"{positions} {'does' if is_single else 'do'} not subscribe to {topic}, but still {consequence}."
+        yield f"{positions} {'does' if is_single else 'do'} not consume {topic} for the group, but still {consequence}."
 
 
 def _duplicate_id(

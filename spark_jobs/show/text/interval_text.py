@@ -106,7 +106,7 @@ def _member(member: MemberShare, view: IntervalExplanation, mixed: bool) -> str:
     ]
     marks = [
         *([f"shares its client id with {positions_text(shared_positions)}"] if shared_positions else []),
-        *(["does not subscribe to this topic"] if member.subscribes is False else []),
+        *(["does not consume this topic for the group"] if member.subscribes is False else []),
         *([f"uses {member.strategy}"] if mixed else []),
     ]
     remarks = f" ({', '.join(marks)})" if marks else ""

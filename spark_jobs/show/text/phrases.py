@@ -21,6 +21,7 @@ UNASSIGNED: Mapping[str, str] = {
     UnassignedCause.MIXED_STRATEGIES: "assigned to {} by a strategy that it does not use",
     UnassignedCause.MIXED_CLIENTS: "assigned to {} as clients of another language or version compute it",
     UnassignedCause.DUPLICATE_CLIENT_ID: "assigned to a later index of {}, which no connection computes",
+    UnassignedCause.MEMBER_BROADCASTS: "assigned to {}, which broadcasts: it consumes for itself only",
     UnassignedCause.MEMBER_NOT_SUBSCRIBED: "assigned to {}, which does not subscribe to the topic",
     UnassignedCause.MACHINE_ROOM_BUG: "MACHINE_ROOM in Go, and in Java up to 4.7.1, takes queues of other rooms "
     "instead",

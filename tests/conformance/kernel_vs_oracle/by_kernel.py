@@ -69,7 +69,8 @@ def _line(interval: RebalanceInterval) -> Line:
     return line._replace(
         source=interval.strategy_source,
         members=tuple(
-            (member.client_id, member.strategy, member.subscribes, member.variant) for member in interval.members
+            (member.client_id, member.strategy, member.subscribes, member.variant, member.broadcasts)
+            for member in interval.members
         ),
         owned=owned_queues(interval.topic, allocation),
         counts=allocation.counts,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.rocketmq.strategies import StrategySettings, Variant
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from tests.conformance.kernel_vs_oracle.forms import IntervalStart, Line, ProgressLine, Said
 from tests.support.oracle import status
 from tests.support.oracle.moves import (
@@ -30,6 +30,7 @@ from tests.support.oracle.snapshots import Group, StepWindow
 from tests.support.oracle.timeline import (
     HANDED_OUT,
     WITHOUT_OWNERS,
+    IntervalMember,
     RebalanceInterval,
     clip,
     of_unknown_strategy,
@@ -177,11 +178,11 @@ def _readable(interval: RebalanceInterval) -> tuple[Place, ...]:
     return tuple(queue[1:] for queue, unreadable in interval.queues if not unreadable)
 
 
-def members_of(configured: StrategySettings, members: Sequence[tuple[str, str, bool, Variant]]) -> list[Member]:
+def members_of(configured: StrategySettings, members: Sequence[IntervalMember]) -> list[Member]:
     """The members with their strategies' settings."""
     return [
-        Member(client_id, configured.named(name, variant), subscribes)
-        for client_id, name, subscribes, variant in members
+        Member(client_id, configured.named(name, variant), subscribes, broadcasts)
+        for client_id, name, subscribes, variant, broadcasts in members
     ]
 
 

@@ -32,7 +32,7 @@ class Line(NamedTuple):
     status: str
     reason: str | None
     source: str | None = None
-    members: tuple[tuple[str, str, bool, Variant], ...] = ()
+    members: tuple[tuple[str, str, bool, Variant, bool], ...] = ()
     queues: tuple[Place, ...] = ()
     owned: tuple[QueueOwnership, ...] = ()
     #: Unassigned and double-owned queues; the same with every id once, and with ids of their own: None, no twins.

@@ -174,12 +174,16 @@ def _memberships(
 _KNOWN_TOPICS = (*(("T", "S", "%RETRY%g"),) * 3, None, None, ("T", "S"), ("T",), ("S",), ())
 
 
+_REPORTED_MODELS = (*(None,) * 4, *("CLUSTERING",) * 4, "BROADCASTING")
+
+
 def _client(choices: Choices, steps: int, client_id: str, silent_from: int | None) -> Iterator[ClientSnapshot]:
     """It may be heard of late, and not answer from a round on."""
     classes = course(choices, steps, lambda: choices.of(_CLASSES), (0, 0, 1))
     topics = course(choices, steps, lambda: choices.of(_KNOWN_TOPICS), (0, 0, 1, 2))
     flags = choices.of(((None, True), (None,), (True,), *((True, None),) * 5, (True, True, True, False)))
     rebalances = course(choices, steps, lambda: choices.of(flags), (0, 1))
+    models = course(choices, steps, lambda: choices.of(_REPORTED_MODELS), (0, 0, 1))
     in_vain = course(choices, steps, lambda: choices.of((False, True, False)), (0, 0, 1, 2))
     since, period = choices.of((FIRST_ROUND, FIRST_ROUND, -2, 1, 3, 5)), choices.of((1, 1, 2, 3))
     for number, at in rounds(choices, steps).times():
@@ -190,7 +194,8 @@ def _client(choices: Choices, steps: int, client_id: str, silent_from: int | Non
             yield ClientSnapshot(client_id, at, answered=False)
         else:
             subscribed = None if known is None else frozenset(known)
-            yield ClientSnapshot(client_id, at, True, name and _PACKAGE + name, last(rebalances, number), subscribed)
+            told = last(rebalances, number), subscribed, last(models, number)
+            yield ClientSnapshot(client_id, at, True, name and _PACKAGE + name, *told)
 
 
 def _routes(choices: Choices, steps: int, brokers: Sequence[str]) -> Iterator[RouteSnapshot]:

@@ -10,10 +10,11 @@ from tests.conformance.kernel_vs_oracle import by_kernel, by_oracle
 from tests.conformance.kernel_vs_oracle.allocations import Allocation, allocations
 from tests.conformance.kernel_vs_oracle.examples import few, many
 from tests.support.oracle.ownership import counts, if_deduplicated, if_unique, ownership
+from tests.support.oracle.timeline import IntervalMember
 
 
 def check_equal(allocation: Allocation) -> None:
-    members = by_oracle.members_of(allocation.settings, allocation.members)
+    members = by_oracle.members_of(allocation.settings, [IntervalMember(*member) for member in allocation.members])
     listed = all_queues(allocation.topic, allocation.route)
     owned = ownership(members, listed)
     connections = tuple(

@@ -12,11 +12,14 @@ from tests.support.oracle.client import allocate
 
 
 class Member(NamedTuple):
-    """One connection of the group; twins share `client_id`. `subscribes`: it consumes this topic."""
+    """One connection of the group; twins share `client_id`. `subscribes`: it consumes this topic for the
+    group; `broadcasts`: it consumes all for itself.
+    """
 
     client_id: str
     strategy: Strategy
     subscribes: bool
+    broadcasts: bool = False
 
 
 class QueueOwnership(NamedTuple):
@@ -109,6 +112,8 @@ def _why_idle(claim: _Claim, members: Sequence[Member]) -> UnassignedCause:
     client_id = members[claim.position].client_id
     if client_id in [member.client_id for member in members[: claim.position]]:
         return UnassignedCause.DUPLICATE_CLIENT_ID
+    if members[claim.position].broadcasts:
+        return UnassignedCause.MEMBER_BROADCASTS
     if not members[claim.position].subscribes:
         return UnassignedCause.MEMBER_NOT_SUBSCRIBED
     same_name = members[claim.position].strategy.name == claim.strategy.name

@@ -12,7 +12,7 @@ from spark_jobs.domain.model.statuses import Reason, Status
 from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, shares
 from spark_jobs.domain.rocketmq.strategies import POP, StrategySettings, Variant
 from tests.support.oracle.members import Resolved, group_source, known_at, resolve_strategies, variant_of
-from tests.support.oracle.snapshots import JAVA_5, Group, Software, StepWindow
+from tests.support.oracle.snapshots import JAVA_5, ClientSnapshot, Group, Software, StepWindow
 from tests.support.oracle.unseen import unseen_times
 from tests.support.oracle.views import AGREED, Observation, Span, observed_spans
 
@@ -43,6 +43,7 @@ class IntervalMember(NamedTuple):
     strategy: str
     subscribes: bool
     variant: Variant = Variant.JAVA
+    broadcasts: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,9 +104,17 @@ def _segments(group: Group, topic: str, window: StepWindow) -> Iterator[Rebalanc
             types = {entry.topic_type for entry in span.value.route or ()}
             by_type = {"STATIC": Reason.STATIC_TOPIC, "LITE": Reason.LITE}.get(types.pop() or "") if types else None
             for view, client_ids, broadcasts in span.value.views or ((AGREED, (), False),):
-                mode = Reason.BROADCASTING if broadcasts else _by_broker(group, client_ids, start) or by_whom
+                known = [known_at(group.clients, client_id, start) for client_id in client_ids]
+                is_cast = _all_broadcast([state and state.message_model for state in known], broadcasts)
+                mode = Reason.BROADCASTING if is_cast else _by_broker(group, client_ids, start) or by_whom
                 piece = Span(start, end, span.value)
                 yield _segment(group, topic, piece, view, client_ids, by_type or mode)
+
+
+def _all_broadcast(models: Sequence[str | None], by_broker: bool) -> bool:
+    """`models`: what each member said last; who said nothing is as the broker says."""
+    believed = [model or ("BROADCASTING" if by_broker else "CLUSTERING") for model in models]
+    return "CLUSTERING" not in believed and (bool(believed) or by_broker)
 
 
 def _merged(segments: Iterable[RebalanceInterval]) -> list[RebalanceInterval]:
@@ -126,7 +135,6 @@ def _segment(
 ) -> RebalanceInterval:
     (start, end, observed), configured = piece, group.configured
     known = [known_at(group.clients, client_id, start) for client_id in client_ids]
-    topics = [state.topics if state else None for state in known]
     everybody = sorted({snapshot.client_id for snapshot in group.clients})
     elsewhere = [state.strategy_class for each in everybody if (state := known_at(group.clients, each, start))]
     software = [group.software.get(client_id, JAVA_5) for client_id in client_ids]
@@ -138,7 +146,7 @@ def _segment(
     reason = (
         _unobserved(observed)
         or mode
-        or _not_subscribed(group, topic, topics)
+        or _not_subscribed(group, topic, known)
         or _not_replayable(queues, client_ids, resolved, software, configured)
     )
     if reason and not observed.views:
@@ -152,12 +160,21 @@ def _segment(
             view, start, end, status_of(reason), reason, members=unknown, queues=readable, hidden=hidden
         )
     members = tuple(
-        IntervalMember(client_id, name, subscribed is None or topic in subscribed, variant_of(name, by))
-        for client_id, resolution, subscribed, by in zip(client_ids, resolved, topics, software, strict=True)
+        IntervalMember(client_id, name, _subscribes(state, topic), variant_of(name, by), _broadcasts(state))
+        for client_id, resolution, state, by in zip(client_ids, resolved, known, software, strict=True)
         if (name := resolution.strategy)
     )
     source = group_source(resolved, configured.strategy)
     return RebalanceInterval(view, start, end, Status.REPLAYED, None, source, members, queues)
+
+
+def _subscribes(state: ClientSnapshot | None, topic: str) -> bool:
+    """As far as is known; who broadcasts consumes nothing for the group."""
+    return state is None or (not _broadcasts(state) and (state.topics is None or topic in state.topics))
+
+
+def _broadcasts(state: ClientSnapshot | None) -> bool:
+    return state is not None and state.message_model == "BROADCASTING"
 
 
 def _class_of(software: Software) -> str | None:
@@ -192,10 +209,10 @@ def _is_grpc(parts: list[str]) -> bool:
     return len(parts) == 4 and parts[1].isdigit() and parts[2].isdigit() and parts[3].isalnum() and parts[3].islower()
 
 
-def _not_subscribed(group: Group, topic: str, topics: list[frozenset[str] | None]) -> Reason | None:
-    """`topics`: what each member is known to subscribe to."""
-    nobody_subscribes = all(subscribed is not None and topic not in subscribed for subscribed in topics)
-    return Reason.NOT_SUBSCRIBED if topics and (nobody_subscribes or topic not in group.subscribed) else None
+def _not_subscribed(group: Group, topic: str, known: Sequence[ClientSnapshot | None]) -> Reason | None:
+    """`known`: what each member said last."""
+    nobody_subscribes = not any(_subscribes(state, topic) for state in known)
+    return Reason.NOT_SUBSCRIBED if known and (nobody_subscribes or topic not in group.subscribed) else None
 
 
 def _not_replayable(

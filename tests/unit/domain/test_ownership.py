@@ -97,6 +97,15 @@ def test_cures_of_duplicates(members: str, strategy: str, counts: Counts, dedupl
     assert (found.counts, found.if_deduplicated, found.if_unique) == (counts, deduplicated, unique)
 
 
+def test_queues_of_a_member_that_broadcasts_have_no_owner() -> None:
+    """By AVG c2 has the second half."""
+    members = (connection("c1"), connection("c2", subscribes=False)._replace(broadcasts=True))
+    found = replayed(Inputs("T", members, tuple(("a", number) for number in range(4)), ()), StrategySettings())
+    assert found.owner_ids == [("c1",), ("c1",), (), ()]
+    assert found.unassigned_causes == [None, None, "MEMBER_BROADCASTS", "MEMBER_BROADCASTS"]
+    assert found.unassigned_client_ids == [None, None, "c2", "c2"]
+
+
 def test_without_duplicates_there_is_nothing_to_cure() -> None:
     found = replayed(Inputs("T", (connection("c1"),), (("a", 0),), ()), StrategySettings())
     assert (found.duplicate_ids, found.if_deduplicated, found.if_unique) == ((), None, None)

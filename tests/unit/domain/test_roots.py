@@ -25,6 +25,7 @@ a popped topic lags as its messages come again      | p POP_REDELIVERING 0-900 t
 … and no other topic                                | p POP_REDELIVERING 0-900 t/ %RETRY%g_t/0; l CONSUMER_LAGGING 60-900 u/ |
 clients of several languages leave queues unowned   | m MIXED_CLIENTS:DIFFERENT_RULES 0-600; q UNASSIGNED_QUEUE:MIXED_CLIENTS 0-600 | m q
 … a hole of the configuration is not theirs         | m MIXED_CLIENTS:DIFFERENT_RULES 0-600; q UNASSIGNED_QUEUE:CONFIG_HOLE 0-600 |
+who broadcasts leaves queues unowned                | m MIXED_CLIENTS:DIFFERENT_MESSAGE_MODELS 0-600; q UNASSIGNED_QUEUE:MEMBER_BROADCASTS 0-600 | m q
 … and give queues two owners                        | m MIXED_CLIENTS:DIFFERENT_RULES 0-600; q DOUBLE_OWNED_QUEUE:MIXED_CLIENTS 0-600 | m q
 … but for a hole                                    | m MIXED_CLIENTS:DIFFERENT_RULES 0-600; q DOUBLE_OWNED_QUEUE:CONFIG_HOLE 0-600 |
 busy with what went back, for 2 minutes             | r OFFSET_REWOUND:RESET 280-300 c1; s SLOW_LISTENER:ALL_THREADS_BUSY 419-900 @c1; o SLOW_LISTENER:ALL_THREADS_BUSY 419-900 @c2 | r s

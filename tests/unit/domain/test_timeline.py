@@ -47,6 +47,10 @@ def of_model(model: str, snapshots: Sequence[MembershipSnapshot] = ASKED) -> tup
     return tuple(snapshot._replace(message_model=model) for snapshot in snapshots)
 
 
+def modeled(client_id: str, second: int, model: str) -> ClientSnapshot:
+    return ClientSnapshot(client_id, micros(second), message_model=model)
+
+
 #: Topic T is read, but no broker says that anybody subscribes it.
 UNNAMED = calm(memberships=listed("a", {-210: "c1", 100: ""}, topics=["S"]))
 OFFLINE = calm(memberships=listed("a", {-210: "c1", -30: ""}))
@@ -79,6 +83,9 @@ REPORTED = {
      [client("c1", 0, topics=["S"]), client("c2", 0, topics=[]), client("c2", 100, topics=["T"])],
      ["0-100 * NOT_SUBSCRIBED", "100-300 * DEFAULT c1! c2"]),
     "one that does not subscribe it": ([client("c1", 0, topics=["S"])], ["0-300 * DEFAULT c1! c2"]),
+    "who broadcasts consumes nothing for the group": ([modeled("c2", 0, "BROADCASTING")], ["0-300 * DEFAULT c1 c2!"]),
+    "as long as it does": ([modeled("c2", 0, "BROADCASTING"), modeled("c2", 100, "CLUSTERING")],
+     ["0-100 * DEFAULT c1 c2!", "100-300 * DEFAULT c1 c2"]),
     "the broker assigns the queues": ([ClientSnapshot("c1", micros(0), client_rebalance=False)],
      ["0-300 * BROKER_REBALANCE"]),
     "clients assign them": ([ClientSnapshot("c1", micros(0), client_rebalance=True)], ["0-300 * DEFAULT c1 c2"]),
@@ -105,6 +112,16 @@ RECORDED = {
     "by its strategy": (replace(OFFLINE, configured=StrategySettings(CONSISTENT_HASH)), ["0-300 * CONFIGURATION"]),
     "also without a readable queue": (replace(OFFLINE, routes=routed({-210: (NOT_READABLE,)})), ["0-300 * DEFAULT"]),
     "a broadcasting group has no owners": (calm(memberships=of_model("BROADCASTING")), ["0-300 * BROADCASTING"]),
+    "also as all clients report it": (
+     calm(memberships=of_model("BROADCASTING"), clients=(modeled("c1", 0, "BROADCASTING"),)), ["0-300 * BROADCASTING"]),
+    "also where the broker has not heard it": (
+     calm(clients=(modeled("c1", 0, "BROADCASTING"), modeled("c2", 0, "BROADCASTING"))), ["0-300 * BROADCASTING"]),
+    "it has owners while a member consumes for the group, whoever sent the last heartbeat": (
+     calm(memberships=of_model("BROADCASTING"),
+          clients=(modeled("c1", 0, "BROADCASTING"), modeled("c2", 0, "CLUSTERING"), modeled("c0", 0, "CLUSTERING"))),
+     ["0-300 * DEFAULT c1! c2"]),
+    "who left does not count": (
+     calm(memberships=of_model("BROADCASTING"), clients=(modeled("c0", 0, "CLUSTERING"),)), ["0-300 * BROADCASTING"]),
     "nor have queues that the broker assigns": (calm(configured=StrategySettings(POP)), ["0-300 * BROKER_REBALANCE"]),
     "in each view": (
      replace(SPLIT, configured=StrategySettings(POP)), ["0-300 a BROKER_REBALANCE", "0-300 b BROKER_REBALANCE"]),
@@ -154,9 +171,9 @@ def test_members_with_different_message_models_are_named_while_they_differ() -> 
     models = {"c0": "BROADCASTING", "c1": "CLUSTERING", "c2": "BROADCASTING"}
     differ = [ClientSnapshot(client_id, micros(-200), message_model=model) for client_id, model in models.items()]
     agrees = ClientSnapshot("c2", micros(100), message_model="CLUSTERING")
-    (interval,) = clipped(calm(clients=(*differ, agrees)))
-    assert {mixture.answers for mixture in interval.model_conflicts} == {(("c1", "CLUSTERING"), ("c2", "BROADCASTING"))}
-    assert max(mixture.end for mixture in interval.model_conflicts) == micros(100)
+    mixed, same = clipped(calm(clients=(*differ, agrees)))
+    assert {mixture.answers for mixture in mixed.model_conflicts} == {(("c1", "CLUSTERING"), ("c2", "BROADCASTING"))}
+    assert (mixed.end, same.model_conflicts) == (micros(100), ())
 
 
 @pytest.mark.parametrize(

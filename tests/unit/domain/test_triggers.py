@@ -101,7 +101,7 @@ def interval(of: Held, start: int, view: str = "*", is_replayed: bool = True, se
         agreed,
         members=tuple(
             Member(client_id, None, None, None, strategy, subscribes, True, variant)
-            for client_id, strategy, subscribes, variant in of.members
+            for client_id, strategy, subscribes, variant, _ in of.members
         ),
         seen_at=micros(seen_at),
         reason=None if is_replayed else Reason.UNKNOWN_STRATEGY,

@@ -183,9 +183,9 @@ def test_a_duplicate_id_leaves_queues_without_owner(name: str, of: str, who: str
 
 def test_queues_of_a_member_that_does_not_subscribe_have_no_owner() -> None:
     *_, sentence = allocation_arithmetic(members("c1 c2", strangers="c2"), "T", queues("a:4"))
-    assert sentence == "Index 1 does not subscribe to T, but still counts: its queues have no owner."
+    assert sentence == "Index 1 does not consume T for the group, but still counts: its queues have no owner."
     *_, sentence = allocation_arithmetic(members("c1 c2 c3", strangers="c1 c3"), "T", queues("a:4"))
-    assert sentence == "Indexes 0 and 2 do not subscribe to T, but still count: their queues have no owner."
+    assert sentence == "Indexes 0 and 2 do not consume T for the group, but still count: their queues have no owner."
 
 
 def test_each_member_computes_with_its_own_strategy() -> None:
