@@ -51,13 +51,21 @@ def diagnoses(step: AuditedStep) -> Sequence[Diagnosis]:
 
 
 @cached_with_value
+def by_queue(step: AuditedStep) -> Mapping[MessageQueue, Sequence[Diagnosis]]:
+    """The diagnoses of each queue that stands, in the order of time."""
+    of_queues: dict[MessageQueue, list[Diagnosis]] = defaultdict(list)
+    for each in diagnoses(step):
+        of_queues[each.standing.queue].append(each)
+    return of_queues
+
+
+@cached_with_value
 def times_of(step: AuditedStep, cause: StandingCause) -> Mapping[MessageQueue, Sequence[Time]]:
     """The times of one cause by queue, in order."""
-    times: dict[MessageQueue, list[Time]] = defaultdict(list)
-    for each in diagnoses(step):
-        if each.cause is cause:
-            times[each.standing.queue].append((each.standing.start, each.standing.end))
-    return times
+    return {
+        queue: [(each.standing.start, each.standing.end) for each in of_queue if each.cause is cause]
+        for queue, of_queue in by_queue(step).items()
+    }
 
 
 def _parts(step: AuditedStep, standing: Standing, client_id: str | None) -> Iterator[tuple[Standing, Facts]]:

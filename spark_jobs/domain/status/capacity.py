@@ -45,7 +45,7 @@ class Limit(StrEnum):
     LISTENER = "LISTENER"
     LISTENER_AND_QUEUES = "LISTENER_AND_QUEUES"
     QUEUES = "QUEUES"
-    MEMBERS = "MEMBERS"
+    UNEXPLAINED = "UNEXPLAINED"
     POP_MEMBERS = "POP_MEMBERS"
 
 
@@ -97,7 +97,7 @@ class GroupInStep:
         return None if self.members is None else busiest_member_queues(self.queues, self.members + 1)
 
 
-_SLOW_LISTENER = ("SLOW_LISTENER", "FLOW_CONTROLLED")
+_SLOW_LISTENER = ("SLOW_LISTENER", "FLOW_CONTROLLED", "NEAR_CAPACITY/LISTENER")
 #: Which findings stand for which limit: those of a rule, or of one cause of it (`rule/cause`).
 SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.NO_MEMBERS: ("UNASSIGNED_QUEUE/GROUP_OFFLINE",),
@@ -133,12 +133,12 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.NO_MASTER: ("ORDERLY_LOCK_MISSING/NO_MASTER",),
     Limit.STUCK_CONSUMER: ("GHOST_MEMBER", "CLIENT_HUNG"),
     Limit.HELD_BACK: ("OFFSET_HELD_BACK", "FLOW_CONTROLLED/CACHED_SPAN"),
-    Limit.PRODUCER_SKEW: ("PRODUCER_SKEW/HOT_QUEUES",),
+    Limit.PRODUCER_SKEW: ("PRODUCER_SKEW/HOT_QUEUES", "NEAR_CAPACITY/HOT_QUEUE"),
     Limit.ORDERLY_LOCKS: ("ORDERLY_LOCK_MISSING", "UNASSIGNED_QUEUE/WAITS_FOR_LOCK"),
     Limit.FAILURES: ("CONSUME_FAILING/SENT_BACK",),
     Limit.TIMED_OUT: ("CONSUME_FAILING/TIMED_OUT",),
     Limit.REDELIVERIES: ("POP_REDELIVERING",),
-    Limit.PULLS: ("CONSUMER_LAGGING/PULLS",),
+    Limit.PULLS: ("CONSUMER_LAGGING/PULLS", "NEAR_CAPACITY/PULLS"),
     Limit.RECONNECTS: ("FLAPPING_MEMBER/RECONNECTS",),
     Limit.LISTENER: _SLOW_LISTENER,
     Limit.LISTENER_AND_QUEUES: _SLOW_LISTENER,
@@ -206,7 +206,8 @@ ADVICE: dict[Limit, str] = {
     Limit.LISTENER_AND_QUEUES: "No: the listener was the limit, {members} shared {queues}, and {peak}. Make it "
     "faster, or give the clients more consume threads.{threads}",
     Limit.QUEUES: "Only after queues are added: {members} shared {queues}, and {peak}.",
-    Limit.MEMBERS: f"{_YES}: {{members}} shared {{queues}}, and {{peak}}.",
+    Limit.UNEXPLAINED: "Unknown: nothing recorded shows what limited {members} in {queues}, and {peak}. More consumers "
+    "help only if all threads of their listeners are busy: record the clients' running info, or look at it.",
     Limit.POP_MEMBERS: f"Yes, any number more, {_CAN_HANDLE}: {{members}} popped from {{queues}}, and "
     "{peak}.{threads}",
 }
@@ -229,11 +230,11 @@ _SOMEBODY_KEPT_UP = "No: the members kept up, though the owners of the queues ar
 
 def with_shares(named: Limit | None, members: int, queues: int, *, popped: bool = False) -> Limit:
     """The limit that findings stand for (`named`), or that of the shares of so many readable queues."""
-    if popped and named in (None, Limit.LISTENER):
-        return Limit.POP_MEMBERS
-    has_one_each = members >= queues
+    has_one_each = members >= queues and not popped
     if named is None:
-        return Limit.QUEUES if has_one_each else Limit.MEMBERS
+        return Limit.QUEUES if has_one_each else Limit.UNEXPLAINED
+    if popped and named is Limit.LISTENER:
+        return Limit.POP_MEMBERS
     return Limit.LISTENER_AND_QUEUES if named is Limit.LISTENER and has_one_each else named
 
 
@@ -252,9 +253,10 @@ def more_members_help(limit: Limit) -> bool | None:
         Limit.UNKNOWN_OWNERS,
         Limit.FILTERED,
         Limit.COMMITS_SELDOM,
+        Limit.UNEXPLAINED,
     ):
         return None
-    return limit in (Limit.MEMBERS, Limit.POP_MEMBERS, Limit.NO_MEMBERS, Limit.LISTENER)
+    return limit in (Limit.POP_MEMBERS, Limit.NO_MEMBERS, Limit.LISTENER)
 
 
 def busiest_member_queues(queues: int, members: int | None) -> int | None:

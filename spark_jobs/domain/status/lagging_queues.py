@@ -20,10 +20,9 @@ Entries = list[tuple[IntervalProgress, int]]
 class Growth(NamedTuple):
     """The growth of a queue's backlog in one interval, in messages; `place`: of the queue in the interval's lists.
 
-    `start`, `end`: when, in microseconds, both included. `pause`: the longest time without consumption meanwhile,
-    microseconds, if at least half of that time or of the growth is in it, else 0. `is_rewound`: nothing
-    of the backlog grew, an offset went back. `is_worked_off`: nothing grew, the backlog fell. Of a time in which the
-    offset stood, and the backlog did not grow by much, `messages` are what waited.
+    `start`, `end`: when, in microseconds, both included. `is_rewound`: nothing of the backlog grew, an offset went
+    back. `is_worked_off`: nothing grew, the backlog fell. Of a time in which the offset stood, and the backlog did not
+    grow by much, `messages` are what waited.
     """
 
     progress: IntervalProgress
@@ -31,7 +30,6 @@ class Growth(NamedTuple):
     messages: int
     start: int
     end: int
-    pause: int = 0
     is_rewound: bool = False
     is_worked_off: bool = False
 
@@ -63,15 +61,6 @@ class BacklogSamples(NamedTuple):
     messages: Numbers
     without_rewinds: Numbers
     moved: NDArray[np.bool_]
-
-    def pause(self, first: int, last: int) -> int:
-        """The longest time without consumption, if half of all the time or of the growth is in it, else 0."""
-        places = np.concatenate([[first], np.flatnonzero(self.moved[first + 1 : last + 1]) + first + 1, [last]])
-        lasting, growths = np.diff(self.times[places]), np.diff(self.without_rewinds[places])
-        longest = int(lasting.argmax())
-        is_most_of_time = 2 * lasting[longest] >= self.times[last] - self.times[first]
-        grown = self.without_rewinds[last] - self.without_rewinds[first]
-        return int(lasting[longest]) if is_most_of_time or 0 < grown <= 2 * growths[longest] else 0
 
     def standstills(self, enough: int, minimum: int) -> list[tuple[int, int]]:
         """First and last sample of each `minimum` (microseconds) without a move that leaves more than `enough`."""
@@ -131,7 +120,7 @@ def _piled_up(waiting: BacklogSamples, entries: Entries, enough: int, max_gap: i
     row, place = entries[-1]
     growths = _growths(waiting, bottom, top, entries, max_gap) if rose else []
     is_rewound = bool(messages[-1] - without_rewinds[-1] > enough)
-    growths = growths or [Growth(row, place, 0, row.start, row.end, waiting.pause(0, len(times) - 1), is_rewound)]
+    growths = growths or [Growth(row, place, 0, row.start, row.end, is_rewound)]
     most = int(messages[top if rose else -1])
     backlog = np.minimum(messages, most)
     backlog[: bottom if rose else 0] = 0
@@ -150,7 +139,7 @@ def _stood(waiting: BacklogSamples, entries: Entries, enough: int, minimum: int)
         backlog[first : last + 1] = messages[first : last + 1]
         start, end, waited = int(times[first]), int(times[last]), int(messages[first : last + 1].max())
         row, place = next((each for each in reversed(entries) if each[0].start < end), entries[0])
-        growths.append(Growth(row, place, waited, start, end, end - start))
+        growths.append(Growth(row, place, waited, start, end))
     waited = sum(waiting.waited(*standstill) for standstill in standstills)
     return LaggingQueue(*_name(entries), int(backlog.max()), waited, growths, times, backlog)
 
@@ -203,9 +192,8 @@ def _growths(waiting: BacklogSamples, bottom: int, top: int, entries: Entries, m
             messages,
             int(times[first]) if row.start - times[first] > max_gap else max(row.start, int(times[bottom])),
             min(row.end, int(times[top])),
-            waiting.pause(first, last),
         )
-        for (row, place), messages, first, last in zip(entries, growth_messages, first_rows, last_rows, strict=True)
+        for (row, place), messages, first in zip(entries, growth_messages, first_rows, strict=True)
         if messages > 0
     ]
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from spark_jobs.domain.diagnosis.diagnoses import Diagnosis, by_queue
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.handed_out import may_be_behind_proxies
 from spark_jobs.domain.kernel.removed_queues import RemovedQueue, removed_queues
@@ -13,7 +14,7 @@ from spark_jobs.domain.model.history import ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN
-from spark_jobs.domain.model.window import MILLISECOND, SECOND, StepWindow
+from spark_jobs.domain.model.window import MILLISECOND, StepWindow
 from spark_jobs.domain.phrases import whole_sum
 from spark_jobs.domain.status.backlog import QueueIntervals
 from spark_jobs.domain.status.capacity import SIGNS, HeldBack, Limit, with_shares
@@ -70,9 +71,10 @@ def held_back(
     removed = {queue: each for queue, each in left.items() if any(_is_removed(sign, queue) for sign in signs)}
     if removed:
         piles[Limit.UNREADABLE_QUEUES] = _removed_pile(removed.values(), step.window)
+    stood = by_queue(step)
     for queue in lagging_queues(queues, {**step.history.offsets, **step.unread}, step.window, step.settings):
         if MessageQueue(queue.topic, *queue.queue) not in removed:
-            _add(piles, signs, queue, step.settings.thresholds.stalled_after_seconds * SECOND)
+            _add(piles, signs, queue, stood.get(MessageQueue(queue.topic, *queue.queue), ()))
     for limiting in signs:
         if limiting.finding.rule in _NOBODY_CONSUMES and not limiting.queues.isdisjoint(unknown):
             piles.setdefault(limiting.limit, _Pile())
@@ -149,12 +151,12 @@ def _removed_pile(removed: Iterable[RemovedQueue], window: StepWindow) -> _Pile:
     return pile
 
 
-def _add(piles: dict[Limit, _Pile], signs: Sequence[_LimitFinding], queue: LaggingQueue, minimum_pause: int) -> None:
+def _add(
+    piles: dict[Limit, _Pile], signs: Sequence[_LimitFinding], queue: LaggingQueue, stood: Sequence[Diagnosis]
+) -> None:
     """Adds the queue to the pile of the limit (if any) under which its backlog grew most, of equals the first."""
     limits: list[tuple[Growth, Limit | None, set[str]]] = [
-        (growth, Limit.WORKED_OFF, set())
-        if growth.is_worked_off
-        else (growth, *_limit_of_growth(signs, growth, minimum_pause))
+        (growth, Limit.WORKED_OFF, set()) if growth.is_worked_off else (growth, *_limit_of_growth(signs, growth, stood))
         for growth in queue.growths
     ]
     messages: dict[Limit | None, int] = {}
@@ -175,14 +177,14 @@ def _add(piles: dict[Limit, _Pile], signs: Sequence[_LimitFinding], queue: Laggi
 
 
 def _limit_of_growth(
-    signs: Sequence[_LimitFinding], growth: Growth, minimum_pause: int
+    signs: Sequence[_LimitFinding], growth: Growth, stood: Sequence[Diagnosis]
 ) -> tuple[Limit | None, set[str]]:
     """The limit under which a queue's backlog grew in one interval, and the owners that its findings name.
 
     None: the queue had no owner, and no finding that lasted says so: a group takes its time to agree. Without a
-    finding, the shares are the limit of a queue only if it was consumed without a long pause while its backlog grew.
-    Where owners are not known, some findings still tell the limit. Where the broker hands out the messages to all
-    (POP), those do that are about all members, or about messages that come again.
+    finding, the shares are the limit only of a queue that did not stand (`stood`) in most of its growth. Where owners
+    are not known, some findings still tell the limit. Where the broker hands out the messages to all (POP), those do
+    that are about all members, or about messages that come again.
     """
     progress, interval = growth.progress, growth.progress.interval
     queue, members = MessageQueue(interval.topic, *progress.queues[growth.place]), interval.members or ()
@@ -205,11 +207,22 @@ def _limit_of_growth(
     popped = is_shared_out or interval.has_popping_members
     if not relevant and growth.is_rewound:
         return Limit.REWOUND, set()
-    if not relevant and growth.pause >= minimum_pause and not popped:
-        return Limit.NO_PROGRESS, set()
+    diagnosis = None if relevant or popped else _most_of(growth, stood)
+    if diagnosis is not None:
+        return Limit(diagnosis.line.bottleneck), set()
     same_limit = (limiting.client_ids for limiting in relevant if limiting.limit == limit_of_findings)
     limit = with_shares(limit_of_findings, len(members), _readable(progress), popped=popped)
     return limit, set(owners).intersection(set().union(*same_limit))
+
+
+def _most_of(growth: Growth, stood: Iterable[Diagnosis]) -> Diagnosis | None:
+    """Return why the queue stood in half of the growth's time, or while half of its messages came; None: it did not."""
+    for each in stood:
+        start, end = max(each.standing.start, growth.start), min(each.standing.seen_at, growth.end)
+        grown = each.standing.lag_last - each.standing.lag_first
+        if start < end and (2 * (end - start) >= growth.end - growth.start or 0 < growth.messages <= 2 * grown):
+            return each
+    return None
 
 
 def _is_about_all(limit: Limit, signs: Iterable[_LimitFinding], members: Collection[str]) -> bool:

@@ -8,10 +8,8 @@ import pytest
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.model.history import OffsetSamples
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.status.backlog import queue_intervals
 from spark_jobs.domain.status.lagging_queues import (
-    BacklogSamples,
     LaggingQueue,
     greatest_rise,
     highest_together,
@@ -146,22 +144,7 @@ def test_a_queue_that_stood_counts_with_what_waited_although_its_backlog_only_fe
     assert (queue.messages, queue.waited, queue.backlog.tolist()) == (500, 60_000_000, [0, 500, 500, 500, 0, 0])
     assert grown([queue]) == [(210, 500)]
     (growth,) = queue.growths
-    assert (growth.start, growth.end, growth.pause) == (micros(100), micros(220), 120 * 10**6)
-
-
-def test_a_rise_that_came_while_the_queue_stood_has_that_pause() -> None:
-    """Samples of a steady backlog begin the rise long before the owner dies at 300 s."""
-    course = {second: f"{900 + 10 * second}/{895 + 10 * second - (second > 0)}" for second in range(0, 320, 20)}
-    (queue,) = one_queue(course | {400: "4900/3894", 420: "5100/3894", 440: "5300/5290"}, lag_max=1206)
-    (growth,) = queue.growths
-    assert (growth.messages, growth.start, growth.end, growth.pause) == (1201, micros(0), micros(420), 120 * 10**6)
-
-
-def test_a_pause_begins_with_the_last_sample_that_moved() -> None:
-    """Sample 2 of 8 moved, and the growth is that from sample 1 on: 5 of 6 minutes."""
-    none_waits = np.zeros(8, dtype=np.int64)
-    read = BacklogSamples(np.arange(8) * 60 * SECOND, none_waits, none_waits, np.arange(8) == 2)
-    assert read.pause(1, 7) == 300 * SECOND
+    assert (growth.start, growth.end) == (micros(100), micros(220))
 
 
 def test_a_queue_that_stood_for_less_than_two_minutes_is_worked_off() -> None:

@@ -61,34 +61,34 @@ def held(
 #: what | findings | limit of queue 0, whose backlog grew from 100 s to 200 s
 _SHARED = """
 a finding about the queue                       | CLIENT_HUNG queue=0 | STUCK_CONSUMER
-… not one about another queue                   | CLIENT_HUNG queue=1 | MEMBERS
+… not one about another queue                   | CLIENT_HUNG queue=1 | UNEXPLAINED
 … whatever client it names                      | CLIENT_HUNG queue=0 clients=B | STUCK_CONSUMER
 of several the first limit counts               | FLOW_CONTROLLED queue=0; CLIENT_HUNG queue=0 | STUCK_CONSUMER
 a finding about its owner                       | SLOW_LISTENER clients=A | LISTENER
-… not one about another member                  | SLOW_LISTENER clients=B | MEMBERS
+… not one about another member                  | SLOW_LISTENER clients=B | UNEXPLAINED
 a finding about the group                       | MIXED_STRATEGIES | ALLOCATION
 … or about the topic                            | MIXED_STRATEGIES topic=t | ALLOCATION
-… not about another topic                       | MIXED_STRATEGIES topic=u | MEMBERS
-… nor if it is INFO                             | MIXED_STRATEGIES severity=INFO | MEMBERS
-… nor if it ends before the backlog grows       | MIXED_STRATEGIES end=100 | MEMBERS
+… not about another topic                       | MIXED_STRATEGIES topic=u | UNEXPLAINED
+… nor if it is INFO                             | MIXED_STRATEGIES severity=INFO | UNEXPLAINED
+… nor if it ends before the backlog grows       | MIXED_STRATEGIES end=100 | UNEXPLAINED
 … but just afterwards                           | MIXED_STRATEGIES end=101 | ALLOCATION
 … or just before it has grown                   | MIXED_STRATEGIES begin=199 | ALLOCATION
-… not if it begins then                         | MIXED_STRATEGIES begin=200 | MEMBERS
+… not if it begins then                         | MIXED_STRATEGIES begin=200 | UNEXPLAINED
 clients of several languages leave it unowned   | UNASSIGNED_QUEUE:MIXED_CLIENTS queue=0 | ALLOCATION
 a strategy leaves it unowned                    | UNASSIGNED_QUEUE:MACHINE_ROOM_BUG queue=0 | ALLOCATION
 duplicates that persist                         | DUPLICATE_CLIENT_ID persistence=PERSISTENT | DUPLICATE_IDS
-… not those that pass                           | DUPLICATE_CLIENT_ID persistence=TRANSIENT | MEMBERS
+… not those that pass                           | DUPLICATE_CLIENT_ID persistence=TRANSIENT | UNEXPLAINED
 different topics                                | SUBSCRIPTION_MISMATCH:DIFFERENT_TOPICS | SUBSCRIPTIONS
-… other expressions keep no member from consuming | SUBSCRIPTION_MISMATCH:DIFFERENT_EXPRESSIONS | MEMBERS
+… other expressions keep no member from consuming | SUBSCRIPTION_MISMATCH:DIFFERENT_EXPRESSIONS | UNEXPLAINED
 hot queues                                      | PRODUCER_SKEW:HOT_QUEUES | PRODUCER_SKEW
-… a broker that gets nothing holds none up      | PRODUCER_SKEW:BROKER_WITHOUT_MESSAGES | MEMBERS
-an idle consumer holds none up                  | IDLE_CONSUMER | MEMBERS
+… a broker that gets nothing holds none up      | PRODUCER_SKEW:BROKER_WITHOUT_MESSAGES | UNEXPLAINED
+an idle consumer holds none up                  | IDLE_CONSUMER | UNEXPLAINED
 a broker that clients do not reach              | BROKER_NOT_READABLE:NOT_REACHED queue=0 | UNREACHABLE_BROKER
 … one whose topics may not be read              | BROKER_NOT_READABLE:BROKER_PERMISSION queue=0 | UNREADABLE_QUEUES
 … one that left the route                       | BROKER_NOT_READABLE:LEFT_ROUTE queue=0 | UNREADABLE_QUEUES
 a client that holds less than its share         | ALLOCATION_DRIFT:HOLDS_LESS queue=0 | ALLOCATION_DRIFT
 … by the route of a name server                 | ALLOCATION_DRIFT:NAME_SERVERS_DIFFER queue=0 | ALLOCATION_DRIFT
-… not one that holds more                       | ALLOCATION_DRIFT:HOLDS_MORE queue=0 | MEMBERS
+… not one that holds more                       | ALLOCATION_DRIFT:HOLDS_MORE queue=0 | UNEXPLAINED
 a lock that is missing                          | ORDERLY_LOCK_MISSING:NOT_LOCKED queue=0 | ORDERLY_LOCKS
 … because the broker has no master              | ORDERLY_LOCK_MISSING:NO_MASTER queue=0 | NO_MASTER
 who waits for a lock is not stuck               | ORDERLY_LOCK_MISSING:NOT_LOCKED queue=0 id=lock; CONSUMER_STOPPED:LISTENER_HANGS queue=0 root=lock | ORDERLY_LOCKS
@@ -99,17 +99,17 @@ what follows from a rewind is no load           | OFFSET_REWOUND:RESET queue=0 i
 … and a root cause                              | OFFSET_REWOUND:RESET queue=0 id=rewind severity=WARN; ALLOCATION_DRIFT:HOLDS_LESS queue=0 | ALLOCATION_DRIFT
 a member that comes with new connections        | FLAPPING_MEMBER:RECONNECTS queue=1 clients=B severity=WARN | RECONNECTS
 … whatever is slow                              | FLAPPING_MEMBER:RECONNECTS queue=1 clients=B severity=WARN; SLOW_LISTENER clients=A | RECONNECTS
-… one that restarts                             | FLAPPING_MEMBER:SAME_ID queue=1 clients=B severity=WARN | MEMBERS
+… one that restarts                             | FLAPPING_MEMBER:SAME_ID queue=1 clients=B severity=WARN | UNEXPLAINED
 views that disagree about its topic             | MEMBERSHIP_VIEW_SPLIT topic=t | VIEWS_DISAGREE
-… not about another one                         | MEMBERSHIP_VIEW_SPLIT topic=u | MEMBERS
+… not about another one                         | MEMBERSHIP_VIEW_SPLIT topic=u | UNEXPLAINED
 its owner consumes all of its queues more than once | CONSUME_FAILING:TIMED_OUT queue=7 clients=A | TIMED_OUT
-… not another member                            | CONSUME_FAILING:TIMED_OUT queue=7 clients=B | MEMBERS
+… not another member                            | CONSUME_FAILING:TIMED_OUT queue=7 clients=B | UNEXPLAINED
 """  # noqa: E501 - a table
 
 
 @pytest.mark.parametrize(("found", "limit"), described(_SHARED))
 def test_a_finding_about_the_queue_or_its_owner_at_that_time(found: str, limit: str) -> None:
-    """Three queues for two members: with one for each of them, it would be QUEUES and not MEMBERS."""
+    """Three queues for two members: with one for each of them, it would be QUEUES and not UNEXPLAINED."""
     (only,) = held(found, intervals=[replayed(0, 3600, OWNED | {("b", 2): (0,)})]).values()
     # 900 messages for 100 s.
     assert only[:6] == (Limit(limit), 1, 900, 90_000_000, 3, 2)

@@ -26,7 +26,7 @@ def growth(**changes: Any) -> Row:
 
 def row(**changes: Any) -> Row:
     """Two findings, the worse a WARN; a backlog of 100 that grew to 115."""
-    found = {"worst_severity": "WARN", "finding_count": 2, "bottleneck": "MEMBERS", "attribution": [growth()]}
+    found = {"worst_severity": "WARN", "finding_count": 2, "bottleneck": "LISTENER", "attribution": [growth()]}
     who = {"member_count": 2, "distinct_members": 2, "idle_members": 2}
     queues = {"queue_count": 3, "queues_with_one_owner": 1, "double_owned_queues": 1, "unassigned_queues": 1}
     backlog = {"backlog_start": 100, "backlog_end": 115, "oldest_message_ms": 1}

@@ -63,7 +63,6 @@ def bounded() -> list[AuditedStep]:
         (twins, Limit.DUPLICATE_IDS, 8, 2, ("unique ids", "about 0", "6,000")),
         (twins, Limit.SUBSCRIPTIONS, 8, 2, ("the same subscriptions", "about 6,000", "6,000")),
         # 2 more members: each has a queue, and can take 16 a second.
-        (busy, Limit.MEMBERS, 4, 2, ("2 more members", "about 0", "4,800")),
         (busy, Limit.LISTENER, 4, 2, ("2 more members", "about 0", "4,800")),
         # 20 a second in each of two queues, of which a member takes 16. Of four members each has a queue with 10.
         (lambda: steps(lambda _: TWO, [rate(20)] * 2, [rate(16)] * 2),
@@ -72,10 +71,10 @@ def bounded() -> list[AuditedStep]:
         (telling, Limit.LISTENER_AND_QUEUES, 4, 2, ("twice the consume threads", "about 0", "4,800")),
         # 20 of 25 messages. c1 takes 10 a second; that its queue 2 goes to the new one leaves 5 of them for queue 0.
         (lambda: steps(lambda _: ONE, [rate(20), nothing, rate(5), nothing], [rate(5), nothing, rate(5), nothing]),
-         *(Limit.MEMBERS, 4, 1, ("1 more member", "about 6,000", "9,000"))),
+         *(Limit.LISTENER, 4, 1, ("1 more member", "about 6,000", "9,000"))),
         # Of two queues none is hot that has half.
         (lambda: steps(lambda _: TWO, [rate(10)] * 2, [rate(4)] * 2),
-         *(Limit.MEMBERS, 2, 2, ("1 more member", "about 7,200", "7,200"))),
+         *(Limit.LISTENER, 2, 2, ("1 more member", "about 7,200", "7,200"))),
         # A bound is called one and rounded up: 20 of 40 a second wait for 300 s; 20.2 of 40.4 are 6,060.
         (partial(until_300, 10), Limit.NO_MEMBERS, 4, 0, ("1 member", "at most 6,000", "12,000")),
         (partial(until_300, 10.1), Limit.NO_MEMBERS, 4, 0, ("1 member", "at most 6,100", "12,120")),
@@ -92,7 +91,7 @@ def test_what_would_have_waited(
 def test_one_hot_queue_is_named() -> None:
     history = steps(lambda _: ONE, [rate(20), rate(5), nothing, nothing], [rate(5), rate(5), nothing, nothing])
     # Queues 0 and 1 stay c1's.
-    assert answer(history, Limit.MEMBERS, 9000, 4, 1) == (
+    assert answer(history, Limit.LISTENER, 9000, 4, 1) == (
         "With 1 more member the highest backlog would have been about 9,000 instead of 9,000. One queue received 80 % "
         "of the messages."
     )
@@ -103,7 +102,7 @@ def test_one_hot_queue_is_named() -> None:
     [
         (busy, Limit.LISTENER_AND_QUEUES, 4800, 4, 2, "the members do not report how fast they are"),
         # A bound above what happened tells nothing.
-        (*(bounded, Limit.MEMBERS, 1200, 3, 2),
+        (*(bounded, Limit.LISTENER, 1200, 3, 2),
          "the members do not report how fast they are, and were never seen at their limit"),
         (*(lambda: steps(lambda _: [], [rate(1)] * 4, [nothing] * 4), Limit.NO_MEMBERS, 2400, 4, 0),
          "no member was seen to consume, or reports how fast it is"),

@@ -122,7 +122,7 @@ def test_without_rooms_there_is_none() -> None:
 
 def test_the_answer_has_a_number_for_groups_with_rooms() -> None:
     # b1 takes 20 of 40 messages a second, and so would another one beside it.
-    held = HeldBack(Limit.MEMBERS, 4, 12_000, 1000, 4, 1)
+    held = HeldBack(Limit.LISTENER, 4, 12_000, 1000, 4, 1)
     answer = advice_in_numbers(history(["b1"], ["b1"], rate(5))[0], GroupInStep(1, 4, True, held_back=[held]), NEARBY)
     assert answer == "With 1 more member the highest backlog would have been about 0 instead of 12,000."
 
