@@ -7,11 +7,11 @@ import numpy as np
 
 from spark_jobs.domain.diagnosis.measure import pulling_by_hand
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.kernel.consume_statuses import status_samples
+from spark_jobs.domain.kernel.consume_statuses import Numbers, status_samples
 from spark_jobs.domain.kernel.offset_jumps import Jump, first_commits_at_end, offset_jumps
 from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.model.finding import Finding, RuleHit
-from spark_jobs.domain.model.history import ClientHistory
+from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.window import MILLISECOND, SECOND
@@ -71,12 +71,12 @@ def _skips(step: AuditedStep, progress: IntervalProgress) -> Sequence[_Skip]:
         elif jump.is_far:
             cause = _cause(step, progress, places[jump.queue], jump)
             skips += [_Skip(places[jump.queue], jump, cause, jump.messages)] if cause else []
-    begun = [
-        _Skip(places[jump.queue], jump, BEGAN_AT_END, jump.messages)
-        for jump in first_commits_at_end(samples, (step.window.read_from, step.window.end), settings)
-        if jump.queue in places and progress.start <= jump.at < progress.end
-    ]
-    return [*_with_resets(skips, jumps), *begun]
+    first = first_commits_at_end(samples, (step.window.read_from, step.window.end), settings)
+    begun = [jump for jump in first if jump.queue in places and progress.start <= jump.at < progress.end]
+    if begun and _were_consumed(step, progress.interval.topic, begun):
+        begun = []
+    at_end = (_Skip(places[jump.queue], jump, BEGAN_AT_END, jump.messages) for jump in begun)
+    return [*_with_resets(skips, jumps), *at_end]
 
 
 def _with_resets(skips: Sequence[_Skip], jumps: Sequence[Jump]) -> Sequence[_Skip]:
@@ -91,6 +91,28 @@ def _with_resets(skips: Sequence[_Skip], jumps: Sequence[Jump]) -> Sequence[_Ski
         for skip in skips
         if skip.jump.at in resets or skip.cause != SKIPPED_OR_CONSUMED
     ]
+
+
+def _were_consumed(step: AuditedStep, topic: str, begun: Sequence[Jump]) -> bool:
+    """Return whether clients report to have consumed half of what these first offsets passed, besides the messages by
+    which the topic's other offsets rose.
+    """
+    start, end = min(jump.stood_since for jump in begun), max(jump.at for jump in begun)
+    samples = step.history.offsets[topic]
+    offsets = samples.consumed_to[samples.inside(start, end + 1)]
+    known = (offsets[0] != UNKNOWN) & (offsets[-1] != UNKNOWN)
+    rose = int((offsets[-1] - offsets[0])[known].sum())
+    rates = [_rates(client, topic, start, end) for client in step.history.clients.values()]
+    consumed = sum(float(of_client.mean()) for of_client in rates if len(of_client)) * (end - start) / SECOND
+    return 2 * (consumed - rose) >= sum(jump.messages for jump in begun)
+
+
+def _rates(client: ClientHistory, topic: str, start: int, end: int) -> Numbers:
+    """Messages a second of the topic that a client reports in `[start, end)`, one entry per snapshot."""
+    statuses, seen = status_samples(client), client.series.inside(start, end)
+    rows = (statuses.snapshot >= seen.start) & (statuses.snapshot < seen.stop)
+    number = statuses.topics.index(topic) if topic in statuses.topics else -1
+    return np.asarray(statuses.consumed_tps[rows & (statuses.topic == number)])
 
 
 def _lost(step: AuditedStep, topic: str, jump: Jump, tolerance: int) -> int:
@@ -130,11 +152,7 @@ def _could_consume(step: AuditedStep, client: ClientHistory | None, queue: Messa
     samples = process_queue(client, queue, jump.stood_since, jump.at)
     if len(samples.times) and samples.last_consume[-1] * MILLISECOND > jump.stood_since:
         return True
-    statuses = status_samples(client)
-    seen = client.series.inside(jump.at, min(jump.before + 2 * _MINUTE, step.window.end))
-    of_topic = np.array([topic == queue.topic for topic in statuses.topics], dtype=bool)
-    rows = (statuses.snapshot >= seen.start) & (statuses.snapshot < seen.stop)
-    rates = statuses.consumed_tps[rows & of_topic[statuses.topic]] if len(of_topic) else statuses.consumed_tps[:0]
+    rates = _rates(client, queue.topic, jump.at, min(jump.before + 2 * _MINUTE, step.window.end))
     is_fresh = len(samples.times) and jump.before - samples.times[-1] <= step.settings.max_gap
     if not is_fresh or not len(rates) or np.isnan(rates).any():
         return None
@@ -206,7 +224,8 @@ RULE = Rule(
             headline="Consumer offsets of {groups} jumped in {queues}: messages were skipped, or consumed very fast",
         ),
         BEGAN_AT_END: Cause(
-            "its first offset is at its end, although messages came for `stalled_after_seconds` before (WARN)",
+            "its first offset is at its end, although messages came for `stalled_after_seconds` before, and clients do "
+            "not report that they consumed these (WARN)",
             "The group began these queues at their end (CONSUME_FROM_LAST_OFFSET, the default), for example after a "
             "topic was extended while consumers were down. Reset the group in these queues to the time at which they "
             "were added. Extend topics while all consumers run.",

@@ -149,6 +149,14 @@ def test_the_first_offset_of_a_queue_is_behind_what_came_before(
     assert skips(hits(first, {0: 1000})) == expected
 
 
+@pytest.mark.parametrize(("tps", "is_skipped"), [(4.0, False), (3.1, False), (2.9, True), (None, True)])
+def test_a_first_offset_at_the_end_skips_nothing_if_clients_consumed_what_came_before(
+    tps: float | None, is_skipped: bool
+) -> None:
+    """Two a second of another queue, which its offset shows, and half of the two a second that came into this one."""
+    assert bool(hits({0: None, 300: 1600}, {0: 1000}, tps=tps)) is is_skipped
+
+
 @pytest.mark.parametrize("other", [{0: None, 300: 1600}, {0: 1000, 100: 1200, 300: 1600}], ids=["new", "as fast"])
 def test_a_first_offset_at_the_end_skips_nothing_if_another_does_as_much(other: Mapping[int, int | None]) -> None:
     assert hits({0: None, 300: 1600}, other, consumes=True) == []
