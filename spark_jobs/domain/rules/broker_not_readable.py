@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from spark_jobs.domain.diagnosis.standing import standing_seconds
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.brokers import has_answered, has_lost_store, is_forbidden
 from spark_jobs.domain.kernel.removed_queues import Route, around, is_up_without, readable_before, removed_queues
@@ -25,6 +26,8 @@ LAST_KNOWN = "last_known_backlog"
 #: A name server drops a broker that fell silent 120 s after it last registered, which it looks for every 10 s
 #: (`RouteInfoManager.scanNotActiveBroker`): the route names it so much longer than it answers.
 _DROPPED_BY = 130 * SECOND
+#: A client asks its name server for routes so often (`pollNameServerInterval`).
+_ROUTE_POLL = 30 * SECOND
 _IS_UP = (
     "{} has answered since, so it is not down: it came back without the topic, as with an empty store, or it is cut "
     "off from the name servers (then `clusterList` does not list it)."
@@ -143,10 +146,28 @@ def _broker_hits(
         backlogs = held_backlog(samples, broker, since, min(span.end, following))
         if place == 0 and last_hour is not None:
             backlogs = held_backlog(samples, broker, *around(step, last_hour)) | backlogs
-        more = {"severity": span.severity, "explanation": span.explanation}
-        for queue, backlog in backlogs.items():
-            if backlog > 0:
-                yield _hit((span.start, span.end), span.cause, topic, queue, sum(backlogs.values()), **more)
+        more = {"severity": span.severity or _severity(step, span), "explanation": span.explanation}
+        for queue in (queue for queue, backlog in backlogs.items() if backlog > 0):
+            end = _followed(step, samples, queue, span) if span.cause == LEFT_ROUTE else span.end
+            yield _hit((span.start, end), span.cause, topic, queue, sum(backlogs.values()), **more)
+
+
+def _severity(step: AuditedStep, span: NotReadable) -> str | None:
+    """WARN of a broker that left the route for no longer than a restart may take."""
+    is_short = span.end - span.start < standing_seconds(step) * SECOND
+    return WARN if span.cause == LEFT_ROUTE and is_short else None
+
+
+def _followed(step: AuditedStep, samples: OffsetSamples, queue: Place, span: NotReadable) -> int:
+    """When a queue was consumed again after its broker was back in the route, if clients may not have asked for the
+    route before; else when it was back.
+    """
+    asked_by = span.end + _ROUTE_POLL + step.settings.cadence
+    rows, column = samples.inside(span.start - step.settings.max_gap, asked_by), samples.columns[queue]
+    times, consumed, lag = samples.times[rows], samples.consumed_to[rows, column], samples.lag[rows, column]
+    moved = np.append(False, np.diff(consumed) > 0) | (lag == 0)
+    again = np.flatnonzero(moved & (consumed != UNKNOWN) & (times > span.end))
+    return int(times[again[0]]) if len(again) else span.end
 
 
 def _hit(time: Time, cause: str, topic: str, queue: Place, total: int, **more: Any) -> RuleHit:
@@ -244,10 +265,11 @@ RULE = Rule(
     headline="Consumers cannot read {brokers}, which {brokers:holds|hold} messages for {groups}",
     meaning="Consumers cannot read a broker that holds messages for the group.",
     decided_by="The route and the group's last samples with a backlog, for `sightings_days` or until the topic is "
-    "created again. ERROR.",
+    "created again. ERROR; WARN if a broker left the route for less than 60 s (and three collection intervals).",
     causes={
         LEFT_ROUTE: Cause(
-            "the route no longer names the broker",
+            "the route no longer names the broker; until its queues are consumed again, if that is before clients ask "
+            "for the route again (30 s)",
             "Bring it back. If it is back and its queues still stand, restart the clients: they have not followed "
             "its route. To remove a broker on purpose, drain it first (perm 4: read only).",
             commands=(ROUTE, CLUSTER_LIST),

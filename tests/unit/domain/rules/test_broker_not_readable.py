@@ -88,6 +88,30 @@ def test_the_next_step_decides_on_a_broker_that_leaves_in_the_last_round(leaves:
     assert [span(hit) for hit in RULE.hits(step_of([both, alone], {3570: "- 10/3 - -"}))] == expected
 
 
+@pytest.mark.parametrize(("lasts", "severity"), [(59, "WARN"), (60, "ERROR")])
+def test_a_restart_is_no_error(lasts: int, severity: str) -> None:
+    routes = [route(0, 100, a=6, b=6), route(100, 100 + lasts, a=6), route(100 + lasts, 3600, a=6, b=6)]
+    (hit,) = RULE.hits(step_of(routes, {90: "9/0 10/7 - -"}))
+    assert hit.severity == severity
+
+
+@pytest.mark.parametrize(
+    ("back", "end"),
+    [
+        ("10/7 10/7", 200),
+        ("10/7 10/8", 220),
+        ("10/8 10/9", 210),
+        ("10/7 10/7 10/8", 230),
+        # Clients have asked for the route by then.
+        ("10/7 10/7 10/7 10/7 10/8", 200),
+    ],
+)
+def test_a_queue_cannot_be_read_until_its_clients_have_asked_for_the_route(back: str, end: int) -> None:
+    read = {90: "10/7"} | {210 + 10 * place: cell for place, cell in enumerate(back.split())}
+    (hit,) = RULE.hits(step_of(spans("6 - 6", 100), read, [("b", 0)]))
+    assert span(hit) == f"100-{end}"
+
+
 def test_queues_with_a_backlog_are_named_with_what_all_of_the_broker_hold() -> None:
     step = step_with("6 - 6", {90: "9/0 10/7 4/4 20/15"})
     assert hits(step) == [("100-200", "LEFT_ROUTE", 0, 8), ("100-200", "LEFT_ROUTE", 2, 8)]
@@ -109,9 +133,9 @@ def test_the_last_backlog_that_is_known_counts() -> None:
 
 def test_a_sample_counts_for_the_last_span_that_it_may_count_for() -> None:
     """The second span begins 50 s behind the first one's end: its samples begin 10 s before that end."""
-    routes = [route(0, 100, b=6), route(100, 200, a=6), route(200, 250, b=6), route(250, 300, a=6)]
+    routes = [route(0, 100, b=6), route(100, 200, a=6), route(200, 250, b=6), route(250, 310, a=6)]
     assert hits(step_of(routes, {180: "- 10/7 - -"})) == [("100-200", "LEFT_ROUTE", 0, 3)]
-    assert hits(step_of(routes, {190: "- 10/5 - -"})) == [("250-300", "LEFT_ROUTE", 0, 5)]
+    assert hits(step_of(routes, {190: "- 10/5 - -"})) == [("250-310", "LEFT_ROUTE", 0, 5)]
 
 
 @pytest.mark.parametrize(
