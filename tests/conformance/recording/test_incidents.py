@@ -48,7 +48,7 @@ opened | resolved | root                  | severity | consequences | groups
 620    | 895      | FLAPPING_MEMBER       | WARN     | 2            | flapper
 900    | 910      | OFFSET_REWOUND        | WARN     | 0            | audit-service
 1020   | 1030     | OFFSET_REWOUND        | WARN     | 0            | batch-export
-1200   | 1290     | BROKER_NOT_READABLE   | ERROR    | 1            | {ON_BROKER_B}
+1200   | 1320     | BROKER_NOT_READABLE   | ERROR    | 1            | {ON_BROKER_B}
 {END}  | open     | UNOBSERVED            | INFO     | 0            | {EVERYBODY}
 """
 #: One cadence until a snapshot shows it, and 20 s until a group agrees.

@@ -5,7 +5,7 @@ The table is written by hand from the recording's script. Times are seconds afte
 
 What the script does not say: a broker drops a frozen client 120 s after its last heartbeat, which came up to 30 s before
 it froze, and looks every 10 s: 110 s after, ± 20. Of the slow consumer's 200 messages a queue (its limit) the look of
-T0 + 252 shows fewer, the next one more.
+T0 + 252 shows fewer, the next one more. Clients of broker-b ask for routes up to 30 s after it is back at 1290.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -62,13 +62,13 @@ mixed-service     |                        | MIXED_STRATEGIES    | ERROR    | DI
 near-service      | orders                 | LOAD_IMBALANCE      | INFO     | ROOMS                    | orders                     | …    | 780
 tick-service      | ticks                  | LOAD_IMBALANCE      | INFO     | HASH_RING                | ticks                      | 480  | 840
 tick-service      | ticks                  | LOAD_IMBALANCE      | INFO     | HASH_RING                | ticks                      | 1200 | 1290
-order-service     | orders                 | BROKER_NOT_READABLE | ERROR    | LEFT_ROUTE               |                            | 1200 | 1290
-batch-export      | orders                 | BROKER_NOT_READABLE | ERROR    | LEFT_ROUTE               |                            | 1200 | 1290
-flapper           | orders                 | BROKER_NOT_READABLE | ERROR    | LEFT_ROUTE               |                            | 1200 | 1290
-near-service      | orders                 | BROKER_NOT_READABLE | ERROR    | LEFT_ROUTE               |                            | 1200 | 1290
-tick-service      | ticks                  | BROKER_NOT_READABLE | ERROR    | LEFT_ROUTE               |                            | 1200 | 1290
-audit-service     | audit-log              | BROKER_NOT_READABLE | ERROR    | LEFT_ROUTE               |                            | 1200 | 1290
-mixed-service     | audit-log              | BROKER_NOT_READABLE | ERROR    | LEFT_ROUTE               |                            | 1200 | 1290
+order-service     | orders                 | BROKER_NOT_READABLE | ERROR    | LEFT_ROUTE               |                            | 1200 | 1320
+batch-export      | orders                 | BROKER_NOT_READABLE | ERROR    | LEFT_ROUTE               |                            | 1200 | 1320
+flapper           | orders                 | BROKER_NOT_READABLE | ERROR    | LEFT_ROUTE               |                            | 1200 | 1320
+near-service      | orders                 | BROKER_NOT_READABLE | ERROR    | LEFT_ROUTE               |                            | 1200 | 1320
+tick-service      | ticks                  | BROKER_NOT_READABLE | ERROR    | LEFT_ROUTE               |                            | 1200 | 1320
+audit-service     | audit-log              | BROKER_NOT_READABLE | ERROR    | LEFT_ROUTE               |                            | 1200 | 1320
+mixed-service     | audit-log              | BROKER_NOT_READABLE | ERROR    | LEFT_ROUTE               |                            | 1200 | 1320
 audit-service     |                        | CLIENT_HUNG         | ERROR    | NO_ANSWER                |                            | 540  | 650
 legacy-import     | legacy                 | CONSUMER_LAGGING    | WARN     | FALLING_BEHIND           | broker-a:0-1               | …    | 482
 legacy-import     | legacy                 | FLOW_CONTROLLED     | WARN     | CACHED_MESSAGES          |                            | 252  | …
