@@ -65,6 +65,11 @@ class TableLine:
     thread_dump: bool = False
 
 
+def _pulls_bring_nothing(facts: Facts) -> bool:
+    """Return whether the owner reports it: neither its host, nor its pulls, nor its listener is the cause."""
+    return facts.in_hand is InHand.NOTHING and facts.pulls is Pulls.CONTINUE
+
+
 def _takes_nothing(facts: Facts) -> bool:
     """Return whether pulls continue and bring nothing."""
     return facts.in_hand is InHand.NOTHING and facts.pulls in (Pulls.CONTINUE, Pulls.UNKNOWN)
@@ -212,9 +217,9 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.NEVER_COMMITTED,
-        lambda facts: facts.commits is Commits.NEVER,
+        lambda facts: facts.commits is Commits.NEVER and not _pulls_bring_nothing(facts),
         "no committed offset, although messages came for `stalled_after_seconds` (WARN if no queue of the topic has "
-        "one: the application may keep its offsets elsewhere)",
+        "one: the application may keep its offsets elsewhere), and no report shows that pulls bring nothing",
         "No message of these queues was ever consumed. Check that the owner's host reaches the address that the broker "
         "registers, that the owner pulls the queue, and that its first message does not hang in the listener.",
         "STUCK_CONSUMER",
@@ -242,7 +247,8 @@ LINES: tuple[TableLine, ...] = (
         _takes_nothing,
         "the owner answers and pulls, and has nothing in hand, in some of its queues only",
         "The broker has nothing for these pulls, or refuses them. Look for pull errors of these queues in the client's "
-        "log, and compare the subscriptions of the members.",
+        "log: permission, access control, or a group that was not created on that broker. Compare the subscriptions of "
+        "the members.",
         "SUSPENDED",
         headline="{members} in {groups} {members:gets|get} nothing from {queues}, though {members:it pulls|they pull}",
     ),

@@ -79,6 +79,9 @@ def facts(text: str) -> Facts:
         it reads on, what it holds unknown   | reads_on=YES                                     | NOT_REPORTED
         it finished what is not committed    | in_hand=SOME oldest=ANOTHER orderly=NO listener=FINISHES | NOT_COMMITTED
         never committed                      | commits=NEVER in_hand=NOTHING                    | NEVER_COMMITTED
+        … and its pulls bring nothing        | commits=NEVER process=ANSWERS pulls=CONTINUE in_hand=NOTHING | NOTHING_PULLED
+        … of any of its queues               | commits=NEVER pulls=CONTINUE in_hand=NOTHING extent=ALL_OF_OWNER | SUSPENDED
+        … or it has the first message        | commits=NEVER pulls=CONTINUE in_hand=SOME        | NEVER_COMMITTED
         a filter, and it reads on            | filtered process=ANSWERS in_hand=NOTHING reads_on=YES | FILTERED
         a filter, and nothing in hand        | filtered process=ANSWERS in_hand=NOTHING         | FILTERED
         … of which messages fail             | filtered process=ANSWERS in_hand=NOTHING listener=FAILS pulls=CONTINUE | NOTHING_PULLED
