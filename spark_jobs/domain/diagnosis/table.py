@@ -24,6 +24,7 @@ class StandingCause(StrEnum):
 
     NO_MASTER = "NO_MASTER"
     PRIORITY_STARVATION = "PRIORITY_STARVATION"
+    NOT_ACKNOWLEDGED = "NOT_ACKNOWLEDGED"
     NOT_CONSUMED = "NOT_CONSUMED"
     NOT_IN_GROUP = "NOT_IN_GROUP"
     NO_ANSWER = "NO_ANSWER"
@@ -120,6 +121,17 @@ LINES: tuple[TableLine, ...] = (
         "Higher priorities take all that the consumers can do. Add consumers, or lower the group's `priority.factor`, "
         "so that some requests take the queues in turn.",
         "STUCK_CONSUMER",
+    ),
+    TableLine(
+        StandingCause.NOT_ACKNOWLEDGED,
+        lambda facts: facts.blocked and facts.owner in (Owner.HANDED_OUT, Owner.UNSEEN),
+        "POP, or behind a proxy: the topic is ordered (FIFO), and other queues of its broker are consumed",
+        "The group consumes other queues of that broker. In order, a broker hands out nothing behind a message that is "
+        "not acknowledged. Look which consumer has the message at the committed offset, and whether its listener "
+        "returns. If none has it, the answer to a request was lost: the message comes again when its invisible time is "
+        "over, which a proxy may renew for three hours (RocketMQ issue #10827).",
+        "UNKNOWN_OWNERS",
+        headline="A message of {queues} is not acknowledged in {groups}, and all behind it wait",
     ),
     TableLine(
         StandingCause.NOT_CONSUMED,

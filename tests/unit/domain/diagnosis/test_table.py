@@ -63,6 +63,9 @@ def facts(text: str) -> Facts:
         a broker without a master            | master=NO process=ANSWERS lock=MISSING           | NO_MASTER
         higher priorities                    | starved owner=HANDED_OUT                         | PRIORITY_STARVATION
         POP                                  | owner=HANDED_OUT process=ANSWERS                 | NOT_CONSUMED
+        … in order, and others are consumed  | owner=HANDED_OUT blocked                         | NOT_ACKNOWLEDGED
+        … behind a proxy                     | owner=UNSEEN blocked                             | NOT_ACKNOWLEDGED
+        … of a client that owns the queue    | owner=CLIENT blocked process=ANSWERS             | UNEXPLAINED
         behind a proxy                       | owner=UNSEEN                                     | NOT_CONSUMED
         a ghost                              | process=NOT_IN_GROUP listed=NO                   | NOT_IN_GROUP
         a process that does not answer       | process=SILENT                                   | NO_ANSWER
