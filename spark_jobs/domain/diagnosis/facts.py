@@ -109,15 +109,17 @@ class Extent(StrEnum):
 class Facts:
     """The facts of one queue and owner, in a time in which the offset stands.
 
-    `master`: the route names a master of the queue's broker. `starved`: higher priorities took all pops. `listed`: the
-    queue's broker lists the owner. `holds`: the owner lists the queue. `orderly`: it consumes in order. `reads_on`:
-    the broker's pull offset advances. `by_hand`: the application decides when to pull. `filtered`: the group may not
-    subscribe to what waits. `java`: the owner is a Java client.
+    `master`: the route names a master of the queue's broker. `starved`: higher priorities took all pops. `blocked`: the
+    topic is ordered, and other queues of the broker are consumed. `listed`: the queue's broker lists the owner.
+    `holds`: the owner lists the queue. `orderly`: it consumes in order. `reads_on`: the broker's pull offset advances.
+    `by_hand`: the application decides when to pull. `filtered`: the group may not subscribe to what waits. `java`: the
+    owner is a Java client.
     """
 
     owner: Owner = Owner.CLIENT
     master: YesNo = YesNo.UNKNOWN
     starved: bool = False
+    blocked: bool = False
     listed: YesNo = YesNo.UNKNOWN
     process: ProcessState = ProcessState.UNKNOWN
     holds: YesNo = YesNo.UNKNOWN

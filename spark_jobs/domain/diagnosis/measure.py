@@ -27,7 +27,7 @@ from spark_jobs.domain.kernel.process_queues import ProcessQueue, process_queue
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import ThrottleCause
 from spark_jobs.domain.model.history import PULLS_BY_HAND, UNKNOWN, ClientHistory, Matrix
-from spark_jobs.domain.model.message_queue import PRIORITY
+from spark_jobs.domain.model.message_queue import FIFO, PRIORITY
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, Reason, Status
 from spark_jobs.domain.model.window import MILLISECOND, Time, common, joined
@@ -79,6 +79,7 @@ def facts_of(step: AuditedStep, standing: Standing, client_id: str | None) -> Fa
         owner=_owner(standing),
         master=YesNo.NO if standing.queue.broker_name in without_master else YesNo.UNKNOWN,
         starved=_is_starved(step, standing),
+        blocked=_is_blocked(step, standing),
         commits=_commits(step, standing),
         reads_on=_reads_on(step, standing),
         by_hand=any(common(time, by_hand) for by_hand in pulling_by_hand(step)),
@@ -125,6 +126,22 @@ def _is_starved(step: AuditedStep, standing: Standing) -> bool:
     seen = samples.inside(standing.start + 1, standing.end)
     waiting, offsets = samples.lag[seen][:, higher] > 0, samples.consumed_to[seen][:, higher]
     return bool(waiting.any(axis=1).all() and (np.diff(offsets, axis=0) > 0).any())
+
+
+def _is_blocked(step: AuditedStep, standing: Standing) -> bool:
+    """Return whether the group consumes other queues of an ordered topic on that broker: its consumers ask for all of
+    them, and the broker hands out nothing behind messages that are not acknowledged (`ConsumerOrderInfoManager`).
+    """
+    topic, broker_name, queue_id = standing.queue
+    if step.topic_type(topic) != FIFO:
+        return False
+    samples = step.history.offsets[topic]
+    other_columns = [
+        column for (name, number), column in samples.columns.items() if name == broker_name and number != queue_id
+    ]
+    offsets = samples.consumed_to[samples.inside(standing.start + 1, standing.end)][:, other_columns]
+    is_known = (offsets[:-1] != UNKNOWN) & (offsets[1:] != UNKNOWN)
+    return bool((is_known & (np.diff(offsets, axis=0) > 0)).any())
 
 
 def commits_of(step: AuditedStep, topic: str) -> SeldomCommits | None:

@@ -24,6 +24,7 @@ class StandingCause(StrEnum):
 
     NO_MASTER = "NO_MASTER"
     PRIORITY_STARVATION = "PRIORITY_STARVATION"
+    NOT_ACKNOWLEDGED = "NOT_ACKNOWLEDGED"
     NOT_CONSUMED = "NOT_CONSUMED"
     NOT_IN_GROUP = "NOT_IN_GROUP"
     NO_ANSWER = "NO_ANSWER"
@@ -63,6 +64,11 @@ class TableLine:
     headline: str = ""
     rules: tuple[str, ...] = ("CONSUMER_STOPPED", "CONSUMER_STALLED")
     thread_dump: bool = False
+
+
+def _pulls_bring_nothing(facts: Facts) -> bool:
+    """Return whether the owner reports it: neither its host, nor its pulls, nor its listener is the cause."""
+    return facts.in_hand is InHand.NOTHING and facts.pulls is Pulls.CONTINUE
 
 
 def _takes_nothing(facts: Facts) -> bool:
@@ -115,6 +121,17 @@ LINES: tuple[TableLine, ...] = (
         "Higher priorities take all that the consumers can do. Add consumers, or lower the group's `priority.factor`, "
         "so that some requests take the queues in turn.",
         "STUCK_CONSUMER",
+    ),
+    TableLine(
+        StandingCause.NOT_ACKNOWLEDGED,
+        lambda facts: facts.blocked and facts.owner in (Owner.HANDED_OUT, Owner.UNSEEN),
+        "POP, or behind a proxy: the topic is ordered (FIFO), and other queues of its broker are consumed",
+        "The group consumes other queues of that broker. In order, a broker hands out nothing behind a message that is "
+        "not acknowledged. Look which consumer has the message at the committed offset, and whether its listener "
+        "returns. If none has it, the answer to a request was lost: the message comes again when its invisible time is "
+        "over, which a proxy may renew for three hours (RocketMQ issue #10827).",
+        "UNKNOWN_OWNERS",
+        headline="A message of {queues} is not acknowledged in {groups}, and all behind it wait",
     ),
     TableLine(
         StandingCause.NOT_CONSUMED,
@@ -212,9 +229,9 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.NEVER_COMMITTED,
-        lambda facts: facts.commits is Commits.NEVER,
+        lambda facts: facts.commits is Commits.NEVER and not _pulls_bring_nothing(facts),
         "no committed offset, although messages came for `stalled_after_seconds` (WARN if no queue of the topic has "
-        "one: the application may keep its offsets elsewhere)",
+        "one: the application may keep its offsets elsewhere), and no report shows that pulls bring nothing",
         "No message of these queues was ever consumed. Check that the owner's host reaches the address that the broker "
         "registers, that the owner pulls the queue, and that its first message does not hang in the listener.",
         "STUCK_CONSUMER",
@@ -242,7 +259,8 @@ LINES: tuple[TableLine, ...] = (
         _takes_nothing,
         "the owner answers and pulls, and has nothing in hand, in some of its queues only",
         "The broker has nothing for these pulls, or refuses them. Look for pull errors of these queues in the client's "
-        "log, and compare the subscriptions of the members.",
+        "log: permission, access control, or a group that was not created on that broker. Compare the subscriptions of "
+        "the members.",
         "SUSPENDED",
         headline="{members} in {groups} {members:gets|get} nothing from {queues}, though {members:it pulls|they pull}",
     ),

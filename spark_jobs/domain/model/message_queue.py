@@ -12,7 +12,7 @@ LONGEST_NAME = 255
 #: Bits of a broker's `perm` that let clients read, and producers write (Java `PermName`).
 PERM_READ, PERM_WRITE = 4, 2
 #: Message types of topics that are consumed otherwise than by an allocation. Source: `TopicMessageType`.
-PRIORITY, LITE = "PRIORITY", "LITE"
+FIFO, PRIORITY, LITE = "FIFO", "PRIORITY", "LITE"
 #: Instead of its message type, of a topic whose clients see logical queues (`topicQueueMappingByBroker`).
 STATIC = "STATIC"
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import FindingQueue, Measured, QueueEvidence
 from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Matrix, OffsetSamples, TopicSamples
@@ -21,6 +22,8 @@ from spark_jobs.domain.rules.queue_owners import UNASSIGNED
 NEVER_COMMITTED = "NEVER_COMMITTED"
 #: Roles of queues that no member consumes: all that comes to one without an offset waits.
 _UNCONSUMED = (UNASSIGNED, NOT_READABLE)
+#: Causes of queues of which the owner gets nothing: all that comes to one without an offset waits, too.
+_OWNER_HAS_NOTHING = (StandingCause.SUSPENDED, StandingCause.NOTHING_PULLED)
 
 
 class QueueSpan(NamedTuple):
@@ -51,7 +54,8 @@ def queue_evidence(
 
     Unreadable queues have no consumer offsets: the topic's own snapshots show what the broker holds there, less what
     the group consumed before in the `window`. Of `unread` topics (`AuditedStep`), the backlog is at least what was
-    produced. So is the highest one of an unassigned queue without an offset in the `window`; its last one is unknown.
+    produced. So is the highest one of a queue without an offset in the `window` that nobody consumes; its last one is
+    unknown.
     Topics are read at different moments: their totals are added up afterwards, without topics that never had messages.
     """
     queues: list[QueueEvidence] = []
@@ -63,7 +67,10 @@ def queue_evidence(
         measured, backlog, has_messages = [Measured()] * len(spans_of_topic), Measured(), True
         if samples:
             is_produced = is_unread or cause == NEVER_COMMITTED
-            measured, backlog, has_messages = _measured(samples, spans_of_topic, window, is_produced=is_produced)
+            unconsumed = [cause in _OWNER_HAS_NOTHING or span.queue.role in _UNCONSUMED for span in spans_of_topic]
+            measured, backlog, has_messages = _measured(
+                samples, spans_of_topic, window, np.array(unconsumed), is_produced=is_produced
+            )
         pairs = zip(spans_of_topic, measured, strict=True)
         queues += [QueueEvidence(*span.queue, span.start, span.end, *numbers) for span, numbers in pairs]
         backlogs[topic] = backlog
@@ -110,10 +117,16 @@ def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | 
 
 
 def _measured(
-    read: OffsetSamples | TopicSamples, spans: Sequence[QueueSpan], window: StepWindow | None, *, is_produced: bool
+    read: OffsetSamples | TopicSamples,
+    spans: Sequence[QueueSpan],
+    window: StepWindow | None,
+    unconsumed: NDArray[np.bool_],
+    *,
+    is_produced: bool,
 ) -> tuple[list[Measured], Measured, bool]:
     """Return what a topic's samples show per span, the backlog of its queues together, and whether they ever had
-    messages. `is_produced`: the unknown backlog is at least what was produced since the first sample.
+    messages. `unconsumed`: per span, whether nobody consumes its queue. `is_produced`: the unknown backlog is at least
+    what was produced since the first sample.
     """
     places = [(span.queue.broker_name, span.queue.queue_id) for span in spans]
     read_spans = [number for number, place in enumerate(places) if place in read.columns]
@@ -128,8 +141,8 @@ def _measured(
     own, together = _per_queue(samples), _backlog_together(samples, columns)
     counted, most = own, together
     if isinstance(read, OffsetSamples) and window:
-        unconsumed = [spans[number].queue.role in _UNCONSUMED for number in read_spans]
-        without_offset, produced = unconsumed & ~_is_committed(read, window)[columns], _produced_since_first(samples)
+        without_offset = unconsumed[read_spans] & ~_is_committed(read, window)[columns]
+        produced = _produced_since_first(samples)
         is_counted = without_offset & (samples.backlog == UNKNOWN) & (produced > 0)
         if is_counted.any():
             highest = samples._replace(backlog=np.where(is_counted, produced, samples.backlog))

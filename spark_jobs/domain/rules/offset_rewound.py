@@ -26,7 +26,7 @@ _A_MINUTE = 60 * SECOND
 _FROM_THE_OLDEST = "They are at the oldest messages now, where clients begin if they find no offset."
 #: Why a consumer offset went back; the first that applies, in this order.
 DUPLICATE_CLIENT_ID, BROKER_SWITCHED, TO_MINIMUM = "DUPLICATE_CLIENT_ID", "BROKER_SWITCHED", "TO_MINIMUM"
-HAND_OVER, RESET = "HAND_OVER", "RESET"
+BROKER_RESTARTED, HAND_OVER, RESET = "BROKER_RESTARTED", "HAND_OVER", "RESET"
 
 
 class Rewind(NamedTuple):
@@ -60,7 +60,8 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
         }
         for place, rewind in rewinds.items():
             cause = _cause(step, progress, place, rewind, highest_at[rewind.at])
-            hint = _what_happened(step, progress, rewinds, place) if cause == BROKER_SWITCHED else None
+            is_of_broker = cause in (BROKER_SWITCHED, BROKER_RESTARTED)
+            hint = _what_happened(step, progress, rewinds, place) if is_of_broker else None
             rewind_hits.append(_hit(step, progress, place, cause, rewind, hint))
     in_all: Counter[tuple[str | None, str | None]] = Counter()
     for hit in rewind_hits:
@@ -118,12 +119,15 @@ def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) ->
 
 def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind, highest: float) -> str:
     """The first cause that fits. Members with one client id overwrite each other's commits. A process that begins to
-    serve a broker has older offsets. A consumer without an offset starts at the oldest message; a reset to a time takes
-    only young queues there, so `highest` counts: the most above it of all queues at that sample. A consumer that was
-    frozen or cut off commits its old offset around a rebalance. Otherwise an operator reset the offset.
+    serve a broker has older offsets, and so has one that was restarted. A consumer without an offset starts at the
+    oldest message; a reset to a time takes only young queues there, so `highest` counts: the most above it of all
+    queues at that sample. A consumer that was frozen or cut off commits its old offset around a rebalance. Otherwise
+    an operator reset the offset.
     """
     if _owners_share_id(progress, place):
         return DUPLICATE_CLIENT_ID
+    if rewind.switch and not rewind.lost_end and _is_same_process(step, progress.interval.topic, rewind.switch):
+        return BROKER_RESTARTED
     if rewind.switch or rewind.lost_end:
         return BROKER_SWITCHED
     if highest <= step.settings.thresholds.rewind_tolerance:
@@ -134,6 +138,13 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Re
     before_end = progress.end < step.window.end and progress.end - rewind.at <= settled_after
     reconnected = any(abs(rewind.at - at) <= settled_after for each in reconnects(step).values() for at in each.times)
     return HAND_OVER if after_start or before_end or reconnected else RESET
+
+
+def _is_same_process(step: AuditedStep, topic: str, switch: Switch) -> bool:
+    """Return whether the broker left the route, and came back at the address that it had, with its end offsets."""
+    of_broker = [each for each in step.switches[topic] if each.broker_name == switch.broker_name]
+    left = next((each for each in reversed(of_broker) if each.at <= switch.before), None)
+    return bool(left and left.new is None and left.old == switch.new)
 
 
 def _hit(
@@ -235,6 +246,13 @@ RULE = Rule(
             "Running consumers commit their own within a minute; those that start or rebalance before consume these "
             "messages again, at worst from the oldest one. Let the listener tolerate duplicates. With "
             "`enableSlaveActingMaster` a master fetches its slave's offsets first.",
+        ),
+        BROKER_RESTARTED: Cause(
+            "the broker had left the route and came back at the same address, and the end offset did not fall",
+            "Either the broker lost the group's last offsets at its restart: it writes them every 5 s "
+            "(`flushConsumerOffsetInterval`). Or, with POP, it could not read the message at an offset after its "
+            "start, and began at its oldest: check whether its version has the fix of RocketMQ issue #3503. Let the "
+            "listener tolerate duplicates.",
         ),
         TO_MINIMUM: Cause(
             "each queue that went back fell to its oldest message",

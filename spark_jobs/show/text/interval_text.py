@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.intervals import duration_text, format_utc
-from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, IS_DELETED, Status, Trigger
+from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, IS_DELETED, Reason, Status, Trigger
 from spark_jobs.domain.phrases import count, joined_names
 from spark_jobs.domain.rocketmq.strategies import StrategySource
 from spark_jobs.show.text.backlog import backlog_text
@@ -104,9 +104,10 @@ def _member(member: MemberShare, view: IntervalExplanation, mixed: bool) -> str:
     shared_positions = [
         share.position for share in view.members if share.client_id == member.client_id and share is not member
     ]
+    is_idle = member.subscribes is False and view.reason != Reason.BROADCASTING  # in which every member has all queues
     marks = [
         *([f"shares its client id with {positions_text(shared_positions)}"] if shared_positions else []),
-        *(["does not consume this topic for the group"] if member.subscribes is False else []),
+        *(["does not consume this topic for the group"] if is_idle else []),
         *([f"uses {member.strategy}"] if mixed else []),
     ]
     remarks = f" ({', '.join(marks)})" if marks else ""

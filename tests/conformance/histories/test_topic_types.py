@@ -55,6 +55,9 @@ GROUPS = {
     "owned": Group("!..+", "PRIORITY", pops=False),
     "ordinary": Group("!..+", "NORMAL"),
     "not-recorded": Group("!..+"),
+    "in-order": Group("!..+", "FIFO"),
+    "in-order-none": Group("!!!!", "FIFO"),
+    "in-order-owned": Group("!..+", "FIFO", pops=False),
     "lite": Group("!!??", "LITE"),
     "lite-group": Group("!!??", pops=False, message_model="LITE_SELECTIVE"),
     "static": Group("!!!!", is_static=True, pops=False),
@@ -74,6 +77,9 @@ STANDING = """
     owned               | CONSUMER_STALLED | ERROR | UNEXPLAINED         | b:0   | 0
     ordinary            | CONSUMER_STALLED | ERROR | NOT_CONSUMED        | b:0   | 0
     not-recorded        | CONSUMER_STALLED | ERROR | NOT_CONSUMED        | b:0   | 0
+    in-order            | CONSUMER_STALLED | ERROR | NOT_ACKNOWLEDGED    | b:0   | 0
+    in-order-none       | CONSUMER_STALLED | ERROR | NOT_CONSUMED        | b:0-3 | 0
+    in-order-owned      | CONSUMER_STALLED | ERROR | UNEXPLAINED         | b:0   | 0
     tags                | CONSUMER_STALLED | ERROR | UNEXPLAINED         | b:2   | 0
 """
 REASONS = {

@@ -82,14 +82,15 @@ def test_what_came_to_a_queue_without_an_offset_that_nobody_consumes_waits() -> 
     never = {0: ["100/?", "5/1"], 30: ["600/?", "9/1"], 60: ["1100/?", "9/1"]}
     step = StepWindow(micros(-60), micros(-60), micros(0), micros(120))
 
-    def highest(role: str, rows: Mapping[int, list[str]]) -> tuple[Measured, int | None]:
+    def highest(role: str, rows: Mapping[int, list[str]], cause: str | None = None) -> tuple[Measured, int | None]:
         history = GroupHistory("c", "g", offsets={"t": offsets(PLACES, {**rows})})
-        queues, total = queue_evidence(history, None, [span(0, 0, 90, role), span(1, 0, 90)], window=step)
+        queues, total = queue_evidence(history, cause, [span(0, 0, 90, role), span(1, 0, 90)], window=step)
         return Measured(*queues[0][6:]), total.backlog_max
 
     assert highest("UNASSIGNED", never) == (Measured(None, None, 1000, produced=1000, consumed=None), 1008)
     assert highest("UNASSIGNED", {0: ["9/?", "9/1"], 60: ["9/?", "9/1"]})[0] == Measured(produced=0)
     assert highest("BEHIND", never) == (Measured(None, None, None, produced=1000, consumed=None), 8)
+    assert highest("BEHIND", never, "NOTHING_PULLED") == highest("UNASSIGNED", never)
     assert highest("UNASSIGNED", {**never, 100: ["1200/1190", "9/1"]})[1] == 8
 
 

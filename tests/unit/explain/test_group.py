@@ -206,6 +206,15 @@ def test_a_topic_without_subscribers_may_be_consumed_nevertheless() -> None:
     )
 
 
+def test_only_of_a_group_that_broadcasts_the_members_need_no_share() -> None:
+    alone = C1 | {"subscribes": False}
+    shown = [
+        topic_lines(group_step(30, interval(0, 60, alone, status="NOT_APPLICABLE", reason=reason, triggers=None)))[4]
+        for reason in ("BROADCASTING", "NOT_SUBSCRIBED")
+    ]
+    assert shown == ["    0  c1  10.0.0.1:1", "    0  c1  10.0.0.1:1 (does not consume this topic for the group)"]
+
+
 def test_members_behind_a_proxy_are_those_that_the_proxy_lists() -> None:
     row = interval(0, 60, status="NOT_APPLICABLE", reason="CONSUMED_THROUGH_PROXY", triggers=None)
     proxies, queues = {"proxy p:1": ["n1", "n2"], "proxy q:1": []}, "  2 queues, as clients sort them: a:0-1"

@@ -7,6 +7,8 @@ import pytest
 
 from spark_jobs.domain.diagnosis.diagnoses import diagnoses
 from spark_jobs.domain.diagnosis.facts import Extent
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.series import Span
 from tests.support.client_groups import held, measured
 from tests.support.client_steps import recorded_step, replayed
 from tests.support.samples import progress
@@ -102,3 +104,19 @@ def test_the_extent_is_the_widest_set_that_stands_together() -> None:
         found = diagnoses(recorded_step([], of, read=read))
         assert {each.facts.extent for each in found} == {extent}
         assert [each.standing.queue.queue_id for each in found] == list(standing)
+
+
+@pytest.mark.parametrize(
+    ("topic_type", "other_broker", "moves", "blocked"),
+    [("FIFO", "b", 1, True), ("FIFO", "b", 0, False), ("FIFO", "c", 1, False), ("NORMAL", "b", 1, False)],
+)
+def test_a_queue_is_blocked_if_another_one_of_its_broker_moves_and_the_topic_is_ordered(
+    topic_type: str, other_broker: str, moves: int, blocked: bool
+) -> None:
+    read = [offsets(second, (second + 1, 1, 1), (second + 1, second * moves + 1, 1)) for second in TIMES]
+    for row in read:
+        row["offsets"][1]["broker_name"] = other_broker
+    step = recorded_step([], replayed("t", 0, 660, {"c1": [0, 1]}, 2), read=read)
+    route: tuple[RouteEntry, ...] = (RouteEntry("b", 6, 2, 2, topic_type=topic_type),)
+    found = diagnoses(replace(step, routes={"t": [Span(0, 1, 1, route)]}))
+    assert {each.facts.blocked for each in found} == {blocked}

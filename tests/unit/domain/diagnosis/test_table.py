@@ -63,6 +63,9 @@ def facts(text: str) -> Facts:
         a broker without a master            | master=NO process=ANSWERS lock=MISSING           | NO_MASTER
         higher priorities                    | starved owner=HANDED_OUT                         | PRIORITY_STARVATION
         POP                                  | owner=HANDED_OUT process=ANSWERS                 | NOT_CONSUMED
+        … in order, and others are consumed  | owner=HANDED_OUT blocked                         | NOT_ACKNOWLEDGED
+        … behind a proxy                     | owner=UNSEEN blocked                             | NOT_ACKNOWLEDGED
+        … of a client that owns the queue    | owner=CLIENT blocked process=ANSWERS             | UNEXPLAINED
         behind a proxy                       | owner=UNSEEN                                     | NOT_CONSUMED
         a ghost                              | process=NOT_IN_GROUP listed=NO                   | NOT_IN_GROUP
         a process that does not answer       | process=SILENT                                   | NO_ANSWER
@@ -79,6 +82,9 @@ def facts(text: str) -> Facts:
         it reads on, what it holds unknown   | reads_on=YES                                     | NOT_REPORTED
         it finished what is not committed    | in_hand=SOME oldest=ANOTHER orderly=NO listener=FINISHES | NOT_COMMITTED
         never committed                      | commits=NEVER in_hand=NOTHING                    | NEVER_COMMITTED
+        … and its pulls bring nothing        | commits=NEVER process=ANSWERS pulls=CONTINUE in_hand=NOTHING | NOTHING_PULLED
+        … of any of its queues               | commits=NEVER pulls=CONTINUE in_hand=NOTHING extent=ALL_OF_OWNER | SUSPENDED
+        … or it has the first message        | commits=NEVER pulls=CONTINUE in_hand=SOME        | NEVER_COMMITTED
         a filter, and it reads on            | filtered process=ANSWERS in_hand=NOTHING reads_on=YES | FILTERED
         a filter, and nothing in hand        | filtered process=ANSWERS in_hand=NOTHING         | FILTERED
         … of which messages fail             | filtered process=ANSWERS in_hand=NOTHING listener=FAILS pulls=CONTINUE | NOTHING_PULLED

@@ -148,6 +148,24 @@ def test_it_says_who_served_the_broker_before_and_after() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("left", "cause"),
+    [
+        ([("b", "h:1", None)], "BROKER_RESTARTED"),
+        ([("a", "h:1", None)], "BROKER_SWITCHED"),
+        ([("b", "h:2", None)], "BROKER_SWITCHED"),
+        ([("b", "h:1", None), ("b", None, "h:2")], "BROKER_SWITCHED"),
+        ([], "BROKER_SWITCHED"),
+    ],
+)
+def test_a_broker_that_comes_back_at_its_address_was_restarted(
+    left: list[tuple[str, str | None, str | None]], cause: str
+) -> None:
+    before = [Switch(name, micros(240 + 10 * n), micros(245 + 10 * n), *which) for n, (name, *which) in enumerate(left)]
+    (hit,) = RULE.hits(reset_at_300(switches=[*before, Switch("b", micros(280), micros(300), None, "h:1")]))
+    assert (hit.cause, "1 queue went back by 65 messages" in (hit.hint or "")) == (cause, True)
+
+
 @pytest.mark.parametrize(("end", "says"), [(3600, "consumers that kept running repeat few"), (340, "members changed")])
 def test_whoever_begins_within_the_minute_consumes_again_what_others_do_not(end: int, says: str) -> None:
     read: dict[float, list[tuple[int | None, ...] | None]] = {
