@@ -150,7 +150,7 @@ def _could_consume(step: AuditedStep, client: ClientHistory | None, queue: Messa
     if client is None:
         return None
     samples = process_queue(client, queue, jump.stood_since, jump.at)
-    if len(samples.times) and samples.last_consume[-1] * MILLISECOND > jump.stood_since:
+    if len(samples.times) and samples.last_consume[-1] > jump.stood_since // MILLISECOND:
         return True
     rates = _rates(client, queue.topic, jump.at, min(jump.before + 2 * _MINUTE, step.window.end))
     is_fresh = len(samples.times) and jump.before - samples.times[-1] <= step.settings.max_gap

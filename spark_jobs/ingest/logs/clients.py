@@ -8,7 +8,7 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.message_queue import MessageModel, MessageQueue
 from spark_jobs.domain.model.window import Time, joined
 from spark_jobs.ingest.logs.events import Connected, Event, LockAsked, Rebalanced, Registered, Subscription
 from spark_jobs.ingest.logs.members import Changed
@@ -34,12 +34,14 @@ ClientEvent = tuple[int, Event | WaitChanged, Process | None]
 @dataclass(frozen=True)
 class KnownOfClient:
     """Known state of a client of a group. `subscriptions`: None: nothing; `rebalanced`: the last result of its
-    rebalances, by topic; `waits_for`: the queues of which brokers refuse it the lock, None: it never asked in vain.
+    rebalances, by topic; `waits_for`: the queues of which brokers refuse it the lock, None: it never asked in vain;
+    `message_model`: that with which it connected to a group of which any member broadcasts.
     """
 
     subscriptions: tuple[Subscription, ...] | None = None
     waits_for: frozenset[MessageQueue] | None = None
     rebalanced: Mapping[str, Rebalanced] = field(default_factory=dict)
+    message_model: str | None = None
 
 
 class Client(NamedTuple):
@@ -58,9 +60,14 @@ def clients_of(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[C
     changes: dict[Key, list[tuple[int, KnownOfClient]]] = defaultdict(list)
     own_logs: dict[Key, list[tuple[int, int]]] = {}
     ids: dict[tuple[int, str], str] = {}
+    connected = (event for process in read for _, event in process.logged if isinstance(event, Connected))
+    broadcasting = {event.group for event in connected if event.message_model == MessageModel.BROADCASTING}
     for at, event, process in merge(*map(_of_process, read), _lock_waits(read), key=itemgetter(0)):
         if isinstance(event, Connected):
+            key = event.group, event.connection.client_id
             ids[id(process), event.connection.address] = event.connection.client_id
+            if event.group in broadcasting:
+                _add(changes[key], at, message_model=event.message_model)
         elif isinstance(event, Registered) and event.address:
             client_id = ids.get((id(process), event.address))
             if client_id:

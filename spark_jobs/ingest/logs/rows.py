@@ -108,6 +108,8 @@ def _running(state: KnownOfClient) -> str:
     if state.waits_for is not None:
         properties["PROP_CONSUMEORDERLY"] = "true"  # no other consumer asks for locks
         parts.append(f'"lockRefused":{_text(list(map(_queue, sorted(state.waits_for))))}')
+    if state.message_model is not None:
+        properties["messageModel"] = state.message_model
     parts.append(f'"properties":{_text(properties)}')
     return f"{{{','.join(parts)}}}"
 

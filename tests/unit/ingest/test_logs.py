@@ -369,6 +369,20 @@ def test_a_wait_for_a_lock_lasts_until_the_client_has_it_or_asks_no_more(tmp_pat
     assert changes == [("22:21:13", [1, 2]), ("22:21:33", [1]), ("22:21:53", [])]
 
 
+def test_a_member_that_broadcasts_among_others_is_known_by_its_own_model(tmp_path: Path) -> None:
+    """And the group does not broadcast, whoever connected last; without such a member no client says a model."""
+    casts = connected("b").replace("CLUSTERING", "BROADCASTING")
+    written(tmp_path / "mixed", "broker.log", entries(BOOT, connected("a"), casts, closed("b"), "register OK"))
+    listed = of_kind("connection", read(tmp_path / "mixed"))
+    bodies = [json.loads(row["body"]) for row in listed if "body" in row]
+    assert {body["messageModel"] for body in bodies} == {"CLUSTERING"}
+    said = of_kind("running", read(tmp_path / "mixed"))
+    models = {row["client"]: json.loads(row["body"])["properties"] for row in said}
+    assert models == {"a@1": {"messageModel": "CLUSTERING"}, "b@1": {"messageModel": "BROADCASTING"}}
+    written(tmp_path / "alike", "broker.log", entries(BOOT, connected("a"), connected("b"), "register OK"))
+    assert of_kind("running", read(tmp_path / "alike")) == []
+
+
 def test_offsets_are_those_of_the_last_commit_in_each_cadence(tmp_path: Path) -> None:
     """Times are those of the last commit, not of the cadence: nobody knows what was committed after it. Another file
     of the same client has some of the lines, too.
