@@ -25,6 +25,9 @@ Steps = Mapping[str, EvaluatedStep]
 #: group | rule | cause | severity | queues | begin | end: all root causes beyond INFO.
 INCIDENTS = """
     code-pause | CONSUMER_STOPPED    | SUSPENDED           | ERROR | broker-a:0-3 | 21:27:18 | 21:32:28
+    cast-mix   | MIXED_CLIENTS       | DIFFERENT_MESSAGE_MODELS | ERROR |         | 21:29:52 | 21:34:53
+    net-cut    | MEMBERSHIP_VIEW_SPLIT | BROKERS_DISAGREE  | ERROR |              | 21:30:30 | 21:32:13
+    net-cut2   | MEMBERSHIP_VIEW_SPLIT | BROKERS_DISAGREE  | ERROR |              | 21:49:26 | 21:51:23
     dup-order  | DUPLICATE_CLIENT_ID | FIXED_INSTANCE_NAME | ERROR |              | 21:29:23 | 21:34:38
     back-reset | OFFSET_REWOUND      | RESET               | WARN  | broker-a:0-3, broker-b:0-3 | 21:32:48 | 21:33:08
 """

@@ -1,6 +1,7 @@
 """Measures the facts of a queue that stands, from samples, lists of members, and what its owner reports."""
 
-from collections.abc import Callable, Sequence, Set
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -30,7 +31,7 @@ from spark_jobs.domain.model.history import PULLS_BY_HAND, UNKNOWN, ClientHistor
 from spark_jobs.domain.model.message_queue import FIFO, PRIORITY
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, Reason, Status
-from spark_jobs.domain.model.window import MILLISECOND, Time, common, joined
+from spark_jobs.domain.model.window import MILLISECOND, SECOND, Time, common, joined
 
 _JAVA = "JAVA"
 #: A fact of several snapshots is that of more than half of them.
@@ -38,6 +39,8 @@ _MOST = 0.5
 #: A client that pulls shows another time of its last pull in more than so many of its snapshots, if there are enough:
 #: an idle one asks every 15 s (long polling).
 _FEW, _PULLS = 0.3, 5
+#: `ConsumerManager.scanNotActiveChannel`, CHANNEL_EXPIRED_TIMEOUT.
+_EXPIRES = 120 * SECOND
 _SPAN = ThrottleCause.CACHED_SPAN
 _Reports = Sequence[Span[ClientReport]]
 
@@ -223,20 +226,43 @@ def _reported(
 
 
 def _listed(step: AuditedStep, standing: Standing, client_id: str) -> YesNo:
-    """YES if the queue's broker lists the owner in most of the time in which it answers."""
-    spans = _listed_ids(step, standing.queue.broker_name)
-    time = standing.start, standing.end
-    parts = [(part, span.state) for span in spans if (part := common(time, (span.start, span.end)))]
-    lasting = sum(end - start for (start, end), _ in parts)
-    listing = sum(end - start for (start, end), client_ids in parts if client_id in client_ids)
+    """YES if the queue's broker has heartbeats of the owner in most of the time in which it answers."""
+    broker_name, time = standing.queue.broker_name, (standing.start, standing.end)
+    answers = ((span.start, span.end) for span in step.memberships.get(broker_name, ()))
+    lasting, listing = (
+        sum(end - start for each in times for start, end in [common(time, each) or (0, 0)])
+        for times in (answers, _heartbeats(step, broker_name).get(client_id, ()))
+    )
     return _known(lasting or None, listing > _MOST * lasting)
 
 
 @cached_with_value
-def _listed_ids(step: AuditedStep, broker_name: str) -> Sequence[Span[Set[str]]]:
-    """The client ids that a broker lists."""
-    spans = step.memberships.get(broker_name, ())
-    return [Span(*span[:3], {each.client_id for each in span.state.connections}) for span in spans]
+def _heartbeats(step: AuditedStep, broker_name: str) -> Mapping[str, Sequence[Time]]:
+    """By client id the times in which a broker lists it. Not the two minutes before the broker alone drops it: so old
+    is the last heartbeat then.
+    """
+    times: dict[str, list[Time]] = defaultdict(list)
+    for span in step.memberships.get(broker_name, ()):
+        for client_id in {each.client_id for each in span.state.connections}:
+            times[client_id].append((span.start, span.end))
+    return {
+        client_id: [
+            (start, max(start, end - _EXPIRES) if _is_dropped(step, broker_name, client_id, end) else end)
+            for start, end in joined(of_client)
+        ]
+        for client_id, of_client in times.items()
+    }
+
+
+def _is_dropped(step: AuditedStep, broker_name: str, client_id: str, at: int) -> bool:
+    """Return whether the broker answers at that time without the client, and another one lists it."""
+    lists = {
+        name: any(each.client_id == client_id for each in span.state.connections)
+        for name, spans in step.memberships.items()
+        for span in spans
+        if span.start <= at < span.end
+    }
+    return lists.get(broker_name) is False and any(lists.values())
 
 
 def _lock(standing: Standing, reports: _Reports, is_orderly: YesNo) -> Lock:

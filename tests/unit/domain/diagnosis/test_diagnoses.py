@@ -9,12 +9,15 @@ from spark_jobs.domain.diagnosis.diagnoses import diagnoses
 from spark_jobs.domain.diagnosis.facts import Extent
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
+from tests.support.builders import broker_said
 from tests.support.client_groups import held, measured
 from tests.support.client_steps import recorded_step, replayed
 from tests.support.samples import progress
 from tests.support.snapshots import client, offsets
+from tests.support.times import micros
 
 TIMES = range(0, 660, 20)
+SUBSCRIBED = frozenset({("t", "*")})
 
 #: What a client says that consumes in order; and of queue 0, what its owner has in hand.
 ORDERLY = {"consume_orderly": True, "message_model": "CLUSTERING"}
@@ -120,3 +123,33 @@ def test_a_queue_is_blocked_if_another_one_of_its_broker_moves_and_the_topic_is_
     route: tuple[RouteEntry, ...] = (RouteEntry("b", 6, 2, 2, topic_type=topic_type),)
     found = diagnoses(replace(step, routes={"t": [Span(0, 1, 1, route)]}))
     assert {each.facts.blocked for each in found} == {blocked}
+
+
+@pytest.mark.parametrize(
+    ("at_a", "at_b", "listed"),
+    [
+        (660, 660, "YES"),
+        # The last heartbeat came to b two minutes before: it had some for 180 s of 540, or for 380.
+        (660, 400, "NO"),
+        (660, 600, "YES"),
+        # The client left, or nothing is known of other brokers.
+        (400, 400, "YES"),
+        (380, 400, "YES"),
+        (660, 300, "NO"),
+    ],
+)
+def test_a_broker_that_alone_drops_a_client_has_had_no_heartbeat_for_two_minutes(
+    at_a: int, at_b: int, listed: str
+) -> None:
+    """Queue 0 of broker b stands from 100 s to 640 s; the brokers list its owner until these seconds."""
+    interval = replayed("t", 0, 660, {"c1": [0]}, 1)
+    step = recorded_step([], interval, read=[offsets(second, (second + 1, min(second, 100), 1)) for second in TIMES])
+    lists = {
+        name: [
+            broker_said(0, until, "c1", SUBSCRIBED),
+            *([broker_said(until, 660, "", SUBSCRIBED)] if until < 660 else []),
+        ]
+        for name, until in (("a", at_a), ("b", at_b))
+    }
+    (found,) = diagnoses(replace(step, memberships=lists))
+    assert (found.standing.end - found.standing.start, found.facts.listed) == (micros(660) - micros(100), listed)
