@@ -49,12 +49,13 @@ class Pulls(StrEnum):
 
 class InHand(StrEnum):
     """Messages of the queue that the owner has cached. `SPAN_LIMIT`: the oldest is so far behind the newest that it
-    pulls no more.
+    pulls no more. `MISCOUNTED`: it has none, and fetches none because it counts more MiB than its limit.
     """
 
     NOTHING = "NOTHING"
     SOME = "SOME"
     SPAN_LIMIT = "SPAN_LIMIT"
+    MISCOUNTED = "MISCOUNTED"
     UNKNOWN = "UNKNOWN"
 
 
@@ -158,6 +159,7 @@ _WORDS = {
     ("in_hand", "NOTHING"): "has nothing in hand",
     ("in_hand", "SOME"): "has messages in hand",
     ("in_hand", "SPAN_LIMIT"): "has reached the limit of the span of messages in hand",
+    ("in_hand", "MISCOUNTED"): "has nothing in hand and counts more MiB than its limit",
     ("oldest", "COMMITTED"): "has the message at the committed offset as its oldest one",
     ("listener", "FAILS"): "reports failures of the listener",
     ("listener", "FINISHES"): "finishes messages",

@@ -1,7 +1,7 @@
 """Measures the facts of a queue that stands, from samples, lists of members, and what its owner reports."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -26,9 +26,9 @@ from spark_jobs.domain.kernel.brokers import brokers_without_master
 from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans
 from spark_jobs.domain.kernel.process_queues import ProcessQueue, process_queue
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.clients import ThrottleCause
+from spark_jobs.domain.model.clients import ThrottleCause, Throttled
 from spark_jobs.domain.model.history import PULLS_BY_HAND, UNKNOWN, ClientHistory, Matrix
-from spark_jobs.domain.model.message_queue import FIFO, PRIORITY
+from spark_jobs.domain.model.message_queue import FIFO, PRIORITY, MessageQueue
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, Reason, Status
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, Time, common, joined
@@ -41,7 +41,7 @@ _MOST = 0.5
 _FEW, _PULLS = 0.3, 5
 #: `ConsumerManager.scanNotActiveChannel`, CHANNEL_EXPIRED_TIMEOUT.
 _EXPIRES = 120 * SECOND
-_SPAN = ThrottleCause.CACHED_SPAN
+_SPAN, _SIZE = ThrottleCause.CACHED_SPAN, ThrottleCause.CACHED_SIZE
 _Reports = Sequence[Span[ClientReport]]
 
 
@@ -291,14 +291,23 @@ def _pulls(step: AuditedStep, standing: Standing, samples: ProcessQueue, reports
 
 
 def _in_hand(standing: Standing, cached_count: Matrix, reports: _Reports) -> InHand:
-    if _most_show(
-        reports, lambda each: (standing.queue, _SPAN) in [(it.queue, it.cause) for it in each.symptoms.throttled]
-    ):
+    if _most_show(reports, lambda each: any(limit.cause is _SPAN for limit in _limits(each, standing.queue))):
         return InHand.SPAN_LIMIT
+    # A Java client counts sizes on their own, not those of the messages it has (`ProcessQueue.msgSize`).
+    if _most_show(
+        reports,
+        lambda each: any(limit.cause is _SIZE and limit.cached_count == 0 for limit in _limits(each, standing.queue)),
+    ):
+        return InHand.MISCOUNTED
     known = cached_count[cached_count != UNKNOWN]
     if not len(known):
         return InHand.UNKNOWN
     return InHand.NOTHING if (known == 0).mean() > _MOST else InHand.SOME
+
+
+def _limits(report: ClientReport, queue: MessageQueue) -> Iterator[Throttled]:
+    """The limits of a queue that the client has reached."""
+    return (throttled for throttled in report.symptoms.throttled if throttled.queue == queue)
 
 
 def _oldest(samples: ProcessQueue, offset: int) -> Oldest:

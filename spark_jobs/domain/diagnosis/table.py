@@ -38,6 +38,7 @@ class StandingCause(StrEnum):
     NOT_COMMITTED = "NOT_COMMITTED"
     NEVER_COMMITTED = "NEVER_COMMITTED"
     OWNERS_UNKNOWN = "OWNERS_UNKNOWN"
+    MISCOUNTED = "MISCOUNTED"
     SUSPENDED = "SUSPENDED"
     NOTHING_PULLED = "NOTHING_PULLED"
     RETRIED_IN_PLACE = "RETRIED_IN_PLACE"
@@ -243,6 +244,17 @@ LINES: tuple[TableLine, ...] = (
         "Which members consume these queues is not known. Configure what STRATEGY_UNKNOWN names: then the owner is "
         "known, or why there is none.",
         "UNKNOWN_OWNERS",
+    ),
+    TableLine(
+        StandingCause.MISCOUNTED,
+        lambda facts: facts.in_hand is InHand.MISCOUNTED,
+        "the owner reports no message in hand, and more MiB than its `pullThresholdSizeForQueue`",
+        "The client's count of what it holds is wrong, so it fetches nothing: the listener is not slow. Java clients "
+        "before 5.2.0 miscount if the listener changes the body of a message (RocketMQ issue #7538). Upgrade them. "
+        "Until then restart the client, and let the listener copy the message.",
+        "NO_PROGRESS",
+        headline="{members} in {groups} {members:fetches|fetch} nothing from {queues}: "
+        "{members:it counts|they count} them as full, and {members:holds|hold} no message",
     ),
     TableLine(
         StandingCause.SUSPENDED,

@@ -13,7 +13,7 @@ from spark_jobs.domain.model.clients import ThrottleCause, Throttled
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import ERROR, WARN
-from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.model.window import SECOND, common
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Follows, Rule, clients, queues
 
@@ -22,11 +22,15 @@ THROTTLED = "THROTTLED"
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (client, time, queue at a limit), with the measures of the worst queue; one condition per client, topic
-    and limit. One message makes the span too long: the hit begins when it became the oldest.
+    and limit. One message makes the span too long: the hit begins when it became the oldest. Not of a client that only
+    miscounts.
     """
+    miscounted = times_of(step, StandingCause.MISCOUNTED)
     for client_id, spans in unwell_spans(step).items():
         throttled_spans = symptoms(spans, lambda report: report.symptoms.throttled, lambda throttled: throttled.queue)
         for start, end, _, throttled in throttled_spans:
+            if any(common((start, end), time) for time in miscounted.get(throttled.queue, ())):
+                continue  # it holds no message: nothing is slow
             by_span = throttled.cause is ThrottleCause.CACHED_SPAN
             yield RuleHit(
                 _oldest_since(step, client_id, throttled.queue, start) if by_span else start,

@@ -4,10 +4,10 @@ import pytest
 
 from spark_jobs.domain.rules.flow_controlled import RULE
 from tests.support.client_groups import held, hits_of
-from tests.support.client_steps import recorded_step
+from tests.support.client_steps import recorded_step, replayed
 from tests.support.findings import rule_hit
 from tests.support.kernel import settings
-from tests.support.snapshots import client
+from tests.support.snapshots import client, offsets
 from tests.support.times import micros
 
 
@@ -53,3 +53,15 @@ def test_a_span_is_reached_since_its_oldest_message_is_the_oldest() -> None:
     ]
     (hit,) = RULE.hits(recorded_step(rows))
     assert (hit.start, hit.end, hit.cause, hit.weight) == (micros(80), micros(200), "CACHED_SPAN", 1.0)
+
+
+@pytest.mark.parametrize(("cached_count", "causes"), [(0, []), (7, ["CACHED_SIZE"])])
+def test_a_client_that_counts_too_many_mib_and_holds_nothing_is_not_slow(cached_count: int, causes: list[str]) -> None:
+    """Queue 0 stands from 100 s on."""
+    rows, read = [], []
+    for second in range(0, 660, 20):
+        cached = {"cached_count": cached_count, "cached_mib": 101} if second > 100 else {}
+        rows.append(client(second, owned_queues=[held("t", 0, second, cached)]))
+        read.append(offsets(second, (second + 1, min(second, 100), 1)))
+    step = recorded_step(rows, replayed("t", 0, 660, {"c1": [0]}, 1), read=read)
+    assert [hit.cause for hit in RULE.hits(step)] == causes
