@@ -93,8 +93,10 @@ def test_rule_and_group_are_never_cut(width: int) -> None:
 def test_the_worst_comes_first_and_the_end_of_the_recording_last() -> None:
     by_hand = [
         incident(resolved_at=None, peak_backlog_messages=None),
+        incident(rule="MESSAGES_SKIPPED", causes=("BEGAN_AT_END",), peak_backlog_messages=3),
         incident(peak_backlog_messages=7),
         incident(peak_backlog_messages=7, opened_at=micros(-1)),
+        incident(rule="MESSAGES_SKIPPED", causes=("COMMITTED_UNREAD",), peak_backlog_messages=3),
         incident(peak_backlog_messages=None),
         incident(severity="WARN", resolved_at=None, peak_backlog_messages=9),
         incident(severity="INFO"),

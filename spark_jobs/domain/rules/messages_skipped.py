@@ -14,7 +14,7 @@ from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import ERROR, WARN
-from spark_jobs.domain.model.window import MILLISECOND, SECOND
+from spark_jobs.domain.model.window import MILLISECOND, SECOND, common
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -168,10 +168,18 @@ def _hit(step: AuditedStep, progress: IntervalProgress, skip: _Skip, together: i
         *(skip.cause, queue.topic),
         queue=queue,
         implicated=next(iter(progress.owner_ids(skip.place)), None),
+        severity=ERROR if skip.cause == BEGAN_AT_END and _nobody_was_there(step, queue.topic, jump) else None,
         weight=skip.messages,
         measures={"skipped": skip.messages, TOGETHER: together, "consumer_offset": jump.to},
         hint=_step_text(name, skip) + (f", {together:,} in all queues." if together > skip.messages else "."),
     )
+
+
+def _nobody_was_there(step: AuditedStep, topic: str, jump: Jump) -> bool:
+    """Return whether the group had no member in all the time in which the messages came: it consumed none of them."""
+    time = jump.stood_since, jump.before
+    meanwhile = [each for each in step.intervals if each.topic == topic and common((each.start, each.end), time)]
+    return bool(meanwhile) and all(each.allocation and not each.members for each in meanwhile)
 
 
 def _step_text(name: str, skip: _Skip) -> str:
@@ -225,7 +233,7 @@ RULE = Rule(
         ),
         BEGAN_AT_END: Cause(
             "its first offset is at its end, although messages came for `stalled_after_seconds` before, and clients do "
-            "not report that they consumed these (WARN)",
+            "not report that they consumed these (WARN; ERROR if the group had no member meanwhile)",
             "The group began these queues at their end (CONSUME_FROM_LAST_OFFSET, the default), for example after a "
             "topic was extended while consumers were down. Reset the group in these queues to the time at which they "
             "were added. Extend topics while all consumers run.",

@@ -10,7 +10,7 @@ from spark_jobs.domain.model.message_queue import queues_by_topic
 from spark_jobs.domain.model.severities import ERROR, SEVERITIES
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.phrases import count, names_text, party_text
-from spark_jobs.domain.rules import offset_beyond_end, unobserved
+from spark_jobs.domain.rules import messages_skipped, offset_beyond_end, unobserved
 from spark_jobs.show.text.interval_text import TextLine
 from spark_jobs.show.text.phrases import severity_counts
 
@@ -61,8 +61,9 @@ def incidents_text(incidents: Sequence[Incident], coverage: Coverage) -> str:
 
 
 def attention(incident: Incident) -> tuple[int, int, bool, bool, int, int]:
-    """Sort key, greatest first: severity, open, messages that are lost later, peak backlog, newness. UNOBSERVED comes
-    last in its severity, as nothing went wrong when the recording ended; first as an ERROR: a whole cluster is unseen.
+    """Sort key, greatest first: severity, open, messages that are lost and in no backlog, peak backlog, newness.
+    UNOBSERVED comes last in its severity, as nothing went wrong when the recording ended; first as an ERROR: a whole
+    cluster is unseen.
     """
     is_unobserved = incident.rule == unobserved.RULE.name
     place = (2 if incident.severity == ERROR else 0) if is_unobserved else 1
@@ -70,7 +71,7 @@ def attention(incident: Incident) -> tuple[int, int, bool, bool, int, int]:
         SEVERITIES.index(incident.severity),
         place,
         incident.resolved_at is None,
-        incident.rule == offset_beyond_end.RULE.name,
+        incident.rule == offset_beyond_end.RULE.name or messages_skipped.BEGAN_AT_END in incident.causes,
         incident.peak_backlog_messages or 0,
         incident.opened_at,
     )

@@ -157,6 +157,21 @@ def test_a_first_offset_at_the_end_skips_nothing_if_clients_consumed_what_came_b
     assert bool(hits({0: None, 300: 1600}, {0: 1000}, tps=tps)) is is_skipped
 
 
+@pytest.mark.parametrize(("since", "severity"), [(290, "ERROR"), (200, "WARN")])
+def test_what_came_while_no_member_was_there_is_certainly_not_consumed(since: int, severity: str) -> None:
+    """The only member comes shortly before the first commit, or while messages come."""
+    read = [
+        offsets(second, (1000 + 2 * second, 0, 0) if second < 300 else (1000 + 2 * second,) * 2 + (1,), (1000, 1000, 1))
+        for second in TIMES
+    ]
+    offline = replace(replayed("t", -100, since, {}, 2), members=())
+    online = replayed("t", since, 660, {"c1": [0, 1]}, 2)
+    step = recorded_step([], offline, online, read=read)
+    shown = replace(progress(online, 0, 660), start=online.start, end=online.end)
+    step = replace(step, progress=[shown])
+    assert skips(list(RULE.hits(step))) == [("BEGAN_AT_END", severity, 300, 560)]
+
+
 @pytest.mark.parametrize("other", [{0: None, 300: 1600}, {0: 1000, 100: 1200, 300: 1600}], ids=["new", "as fast"])
 def test_a_first_offset_at_the_end_skips_nothing_if_another_does_as_much(other: Mapping[int, int | None]) -> None:
     assert hits({0: None, 300: 1600}, other, consumes=True) == []
