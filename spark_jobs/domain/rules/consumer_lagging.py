@@ -93,8 +93,8 @@ RULE = Rule(
         FALLING_BEHIND: Cause(
             "the lag stays above `allowed_lag`, and grows by more than that",
             "Look whether all consume threads are busy (response time, `mqadmin consumerStatus`). If so, make the "
-            "listener faster, give the client more threads, or add consumers while there are more queues than members. "
-            "If not, more of them do not help: look for slow pulls.",
+            "listener faster or give the client more threads; `status` answers whether more consumers would have "
+            "helped. If not, look for slow pulls.",
         ),
         PULLS: Cause(
             "the same, while at most half of the owner's threads are busy, and it has at most one pull's messages of "

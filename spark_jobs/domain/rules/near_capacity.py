@@ -185,8 +185,7 @@ RULE = Rule(
     causes={
         Bottleneck.LISTENER: Cause(
             "its threads are busy nearly all the time",
-            "Give the client more consume threads (consumeThreadMin, consumeThreadMax), make the listener faster, or "
-            "add members while there are more queues than members.",
+            "Give the client more consume threads (consumeThreadMin, consumeThreadMax), or make the listener faster.",
         ),
         Bottleneck.PULLS: Cause(
             "pulls bring no more than it consumes",

@@ -53,7 +53,7 @@ RULE = Rule(
             "at least `busy_percent` (90) of its threads are busy: response time × rate ÷ the most messages of a call "
             "(`consume_batch_size`; unknown: 1)",
             "Make the listener faster, or give the client more consume threads (consumeThreadMin, consumeThreadMax). "
-            "More consumers help only up to the number of queues.",
+            "`status` answers whether more consumers would have helped.",
             commands=(THREAD_DUMP,),
         ),
         RESPONSE_TIME_ROSE: Cause(

@@ -174,7 +174,7 @@ ADVICE: dict[Limit, str] = {
     Limit.STUCK_CONSUMER: "No: a consumer was stuck while it owned queues, and {peak}. Take a thread dump of it, and "
     "restart it.",
     Limit.SUSPENDED: "No: a client fetched nothing of its queues, and {peak}. It was suspended by code, or its pulls "
-    "were refused: see its log, and resume or restart it.",
+    "were refused: its log says which.",
     Limit.RETRIED_IN_PLACE: "No: one message failed again and again in its place, and {peak}. Look for the listener's "
     "exception of it.",
     Limit.NOT_COMMITTED: "No: no offsets were committed for longer than usual, and {peak}. Look for failed commits or "
@@ -228,14 +228,15 @@ _NOTHING_WAITED = "No: no consumer was connected, but no messages waited in {que
 _SOMEBODY_KEPT_UP = "No: the members kept up, though the owners of the queues are not known."
 
 
-def with_shares(named: Limit | None, members: int, queues: int, *, popped: bool = False) -> Limit:
-    """The limit that findings stand for (`named`), or that of the shares of so many readable queues."""
-    has_one_each = members >= queues and not popped
+def with_shares(named: Limit | None, *, more_would_own: bool, popped: bool = False) -> Limit:
+    """The limit that findings stand for (`named`), or that of the shares; `more_would_own`: one more member would own
+    a queue.
+    """
     if named is None:
-        return Limit.QUEUES if has_one_each else Limit.UNEXPLAINED
-    if popped and named is Limit.LISTENER:
-        return Limit.POP_MEMBERS
-    return Limit.LISTENER_AND_QUEUES if named is Limit.LISTENER and has_one_each else named
+        return Limit.UNEXPLAINED if more_would_own or popped else Limit.QUEUES
+    if named is not Limit.LISTENER:
+        return named
+    return Limit.POP_MEMBERS if popped else Limit.LISTENER if more_would_own else Limit.LISTENER_AND_QUEUES
 
 
 def limit(group: GroupInStep) -> Limit:

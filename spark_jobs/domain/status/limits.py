@@ -211,7 +211,9 @@ def _limit_of_growth(
     if diagnosis is not None:
         return Limit(diagnosis.line.bottleneck), set()
     same_limit = (limiting.client_ids for limiting in relevant if limiting.limit == limit_of_findings)
-    limit = with_shares(limit_of_findings, len(members), _readable(progress), popped=popped)
+    has_idle = interval.allocation is not None and 0 in interval.allocation.queues_per_member
+    more_would_own = len(members) < _readable(progress) and not has_idle
+    limit = with_shares(limit_of_findings, more_would_own=more_would_own, popped=popped)
     return limit, set(owners).intersection(set().union(*same_limit))
 
 

@@ -45,19 +45,21 @@ def test_what_limits_a_group(found: GroupInStep, limit: str, helps: bool | None)
 
 
 @pytest.mark.parametrize(
-    ("signed", "members", "queues", "limit"),
+    ("signed", "more_would_own", "popped", "limit"),
     [
-        (None, 3, 4, "UNEXPLAINED"),
-        (None, 4, 4, "QUEUES"),
-        (Limit.LISTENER, 3, 4, "LISTENER"),
-        (Limit.LISTENER, 4, 4, "LISTENER_AND_QUEUES"),
-        (Limit.STUCK_CONSUMER, 4, 4, "STUCK_CONSUMER"),
+        (None, True, False, "UNEXPLAINED"),
+        (None, False, False, "QUEUES"),
+        (None, False, True, "UNEXPLAINED"),
+        (Limit.LISTENER, True, False, "LISTENER"),
+        (Limit.LISTENER, False, False, "LISTENER_AND_QUEUES"),
+        (Limit.LISTENER, False, True, "POP_MEMBERS"),
+        (Limit.STUCK_CONSUMER, False, False, "STUCK_CONSUMER"),
     ],
 )
 def test_a_listener_depends_on_queues_that_are_left(
-    signed: Limit | None, members: int, queues: int, limit: str
+    signed: Limit | None, more_would_own: bool, popped: bool, limit: str
 ) -> None:
-    assert with_shares(signed, members, queues) == limit
+    assert with_shares(signed, more_would_own=more_would_own, popped=popped) == limit
 
 
 @pytest.mark.parametrize(("readable", "members", "more"), [(16, 3, 1), (4, 2, 2), (5, 2, 1), (4, 4, 1)])
