@@ -26,6 +26,7 @@ from spark_jobs.domain.model.statuses import Reason, Status
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules import messages_skipped
 from spark_jobs.errors import NothingPublishedError
+from spark_jobs.show.measured import last_samples
 from spark_jobs.show.observed import with_shares
 from spark_jobs.show.rows import GROUP, Row
 from spark_jobs.show.text.backlog import backlog_of, with_growth
@@ -83,7 +84,13 @@ def _read(tables: PublishedTables, moment: Interval, key: tuple[str, str], topic
         allowed_lag=audit_settings(configuration, *key).thresholds.allowed_lag,
         topic=topic,
         proxies=_proxies(tables, at, key, configuration, intervals),
+        sampled=last_samples(tables.stored, key, at, _holds(configuration, key)),
     )
+
+
+def _holds(configuration: Configuration, key: tuple[str, str]) -> timedelta:
+    """Return for how long a snapshot of the group says how things are."""
+    return timedelta(microseconds=audit_settings(configuration, *key).max_gap)
 
 
 def _proxies(
@@ -95,9 +102,12 @@ def _proxies(
     is_through_proxy = any(row["reason"] == Reason.CONSUMED_THROUGH_PROXY for row in intervals_at(intervals, at))
     if not is_through_proxy or not tables.stored.exists(MEMBERSHIP_SNAPSHOTS):
         return {}
-    holds = timedelta(microseconds=audit_settings(configuration, *key).max_gap)
     of_group = (Filter(name, "=", value) for name, value in zip(GROUP, key, strict=True))
-    conditions = [*of_group, Filter("captured_at", ">", at - holds), Filter("captured_at", "<=", at)]
+    conditions = [
+        *of_group,
+        Filter("captured_at", ">", at - _holds(configuration, key)),
+        Filter("captured_at", "<=", at),
+    ]
     snapshots = rows(
         tables.stored.read(MEMBERSHIP_SNAPSHOTS, ("broker_name", "captured_at", "connections"), conditions)
     )
@@ -170,7 +180,9 @@ def _topic_explanation(group: GroupStep, topic: str) -> TopicExplanation:
         for measure in row["evidence"]["measures"]
         if measure["name"] == messages_skipped.TOGETHER
     )
-    return TopicExplanation(topic, topic.startswith(RETRY), views, backlog_of(progress), skipped)
+    return TopicExplanation(
+        topic, topic.startswith(RETRY), views, backlog_of(progress), skipped, group.sampled.get(topic)
+    )
 
 
 def _at(group: GroupStep) -> Iterator[Row]:

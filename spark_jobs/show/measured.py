@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import pairwise
 
@@ -13,7 +14,9 @@ from numpy.typing import NDArray
 from schemas import OFFSET_SNAPSHOTS
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.domain.model.window import MILLISECOND, SECOND
+from spark_jobs.domain.model.message_queue import queue_ranges
+from spark_jobs.domain.model.window import MILLISECOND, SECOND, from_micros
+from spark_jobs.show.text.explanation import SampledBacklog
 from spark_jobs.store.arrow_values import one_array, sizes_of
 from spark_jobs.store.read.stored import Filter, StoredTables
 
@@ -70,6 +73,23 @@ def measured(
         if (cluster, group) in topics_of_group:
             topics_of_group[cluster, group][topic] = _measured(samples)
     return topics_of_group
+
+
+def last_samples(
+    stored: StoredTables, group: tuple[str, str], at: datetime, holds: timedelta
+) -> Mapping[str, SampledBacklog]:
+    """By topic the last sample up to a moment, no older than a sample holds, with any known backlog."""
+    topics = measured(stored, [group], Interval(at - holds, at + timedelta(microseconds=1))).get(group, {})
+    return {name: last for name, topic in topics.items() if (last := _last(topic)) is not None}
+
+
+def _last(topic: SampledTopic) -> SampledBacklog | None:
+    lags = topic.lags[-1] if len(topic.lags) else np.empty(0)
+    if np.isnan(lags).all():
+        return None
+    most = int(np.nanmax(lags))
+    queues = queue_ranges(queue for queue, lag in zip(topic.queues, lags.tolist(), strict=True) if most and lag == most)
+    return SampledBacklog(from_micros(int(topic.times[-1] * MILLISECOND)), int(topic.total[-1]), most, queues)
 
 
 def _by_topic(rows: pa.Table) -> Iterator[tuple[tuple[str, str, str], pa.Table]]:

@@ -19,7 +19,7 @@ class GroupStep:
 
     `intervals`, `findings`: of the step; `allocations`, `progress`: of the intervals at the moment and, before an
     unobserved one, of the last observed one. `settings`, `allowed_lag`: of the run that published the step. `topic`:
-    only this one. `proxies`: client ids that each listed last.
+    only this one. `proxies`: client ids that each listed last. `sampled`: by topic its last sample before the moment.
     """
 
     cluster: str
@@ -35,6 +35,7 @@ class GroupStep:
     allowed_lag: int = Thresholds().allowed_lag
     topic: str | None = None
     proxies: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    sampled: Mapping[str, "SampledBacklog"] = field(default_factory=dict)
 
 
 def intervals_at(rows: Sequence[Row], at: datetime) -> list[Row]:
@@ -147,14 +148,29 @@ class IntervalExplanation:
 
 
 @dataclass(frozen=True)
+class SampledBacklog:
+    """Messages that waited in a topic at one sample, in queues with a known backlog; `most`: in one queue, and the
+    `queues` with so many, none if nothing waited.
+    """
+
+    sampled_at: datetime
+    messages: int
+    most: int
+    queues: str
+
+
+@dataclass(frozen=True)
 class TopicExplanation:
-    """One topic: one view if its hosts agree, else one per broker. `skipped`: messages that offsets jumped over."""
+    """One topic: one view if its hosts agree, else one per broker. `skipped`: messages that offsets jumped over;
+    `sampled`: the last sample before the moment, None: the samples are not stored any more, or no backlog is known.
+    """
 
     topic: str
     is_retry: bool
     views: list[IntervalExplanation]
     backlog: ViewBacklog | None
     skipped: int = 0
+    sampled: SampledBacklog | None = None
 
 
 @dataclass(frozen=True)

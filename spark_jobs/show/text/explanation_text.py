@@ -8,7 +8,7 @@ from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import IS_DELETED, Reason, Status
 from spark_jobs.domain.phrases import UNFILTERED, count, joined_names, number_text, party_text, rate_text
 from spark_jobs.show.text.backlog import backlog_text
-from spark_jobs.show.text.explanation import GroupExplanation, TopicExplanation
+from spark_jobs.show.text.explanation import GroupExplanation, SampledBacklog, TopicExplanation
 from spark_jobs.show.text.interval_text import TextLine, interval_lines
 from spark_jobs.show.text.phrases import severity_counts
 
@@ -69,10 +69,17 @@ def _topic(topic: TopicExplanation) -> Iterator[TextLine]:
     if topic.backlog or has_owners:
         backlog = backlog_text(topic.backlog, owned=not has_owners)
         yield TextLine(f"Whole topic: {backlog[:1].lower()}{backlog[1:]}", 1)
+    if topic.sampled:
+        yield TextLine(_sampled(topic.sampled), 1)
     if topic.skipped:
         yield TextLine(f"Of these, {topic.skipped:,} are a jump of consumer offsets (MESSAGES_SKIPPED).", 1)
     if topic.backlog and topic.backlog.is_unfiltered:
         yield TextLine(UNFILTERED, 1)
+
+
+def _sampled(backlog: SampledBacklog) -> str:
+    most = f", most in {backlog.queues}: {backlog.most:,}" if backlog.most else ""
+    return f"At {format_utc(backlog.sampled_at)}, the last sample before: backlog {backlog.messages:,}{most}."
 
 
 def _quiet(topics: list[str]) -> str:

@@ -9,12 +9,14 @@ import pytest
 from schemas import OFFSET_SNAPSHOTS
 from spark_jobs.api.warehouse import open_warehouse
 from spark_jobs.domain.model.intervals import EPOCH, Interval
-from spark_jobs.show.measured import SampledTopic, measured, thinned
+from spark_jobs.show.measured import SampledTopic, last_samples, measured, thinned
+from spark_jobs.show.text.explanation import SampledBacklog
 from spark_jobs.store.read.delta import delta_tables
 from tests.support.recordings import HOUR
 from tests.support.snapshots import offsets
 from tests.support.stored import write
 from tests.support.times import HOUR as TEN
+from tests.support.times import at as utc
 from tests.support.times import ms
 from tests.unit.report.test_charts import figures
 
@@ -37,6 +39,15 @@ def test_a_backlog_that_drains_in_20_seconds_is_not_spread(example_warehouse: st
     assert samples.consumed[start + 3] == pytest.approx(332, abs=1)
     assert samples.consumed[start + 4 :].max() < 25
     assert not samples.breaks[1:].any()
+
+
+def test_explain_shows_the_sample_of_the_moment(example_warehouse: str) -> None:
+    """Between the samples with 5,584 and 3,123 messages of the test above."""
+    moment = datetime.fromisoformat("2026-11-21T02:17:33+00:00")
+    (topic,) = open_warehouse(example_warehouse).explain("payment-service", at=moment).facts.topics
+    assert topic.sampled is not None
+    assert topic.sampled.messages == 5584
+    assert timedelta(0) <= moment - topic.sampled.sampled_at < timedelta(seconds=11)
 
 
 def test_the_report_draws_them(example_warehouse: str) -> None:
@@ -64,6 +75,9 @@ def test_what_a_topic_is_measured_by(tmp_path: Path) -> None:
     ]
     write(tmp_path, OFFSET_SNAPSHOTS, [*rows, offsets(0, (9, 9, 1), topic="u"), offsets(0, (9, 9, 1), group="h")])
     stored = delta_tables(str(tmp_path))
+    last = last_samples(stored, ("c", "g"), utc(50), timedelta(seconds=30))
+    assert last == {"t": SampledBacklog(utc(40), 20, 20, "b:0")}
+    assert last_samples(stored, ("c", "g"), utc(599), timedelta(seconds=30)) == {}
     found = measured(stored, [("c", "g"), ("c", "gone")], TEN)
     assert {group: sorted(topics) for group, topics in found.items()} == {("c", "g"): ["t", "u"], ("c", "gone"): []}
     samples = found["c", "g"]["t"]
