@@ -255,14 +255,18 @@ def _heartbeats(step: AuditedStep, broker_name: str) -> Mapping[str, Sequence[Ti
 
 
 def _is_dropped(step: AuditedStep, broker_name: str, client_id: str, at: int) -> bool:
-    """Return whether the broker answers at that time without the client, and another one lists it."""
-    lists = {
-        name: any(each.client_id == client_id for each in span.state.connections)
-        for name, spans in step.memberships.items()
-        for span in spans
-        if span.start <= at < span.end
-    }
-    return lists.get(broker_name) is False and any(lists.values())
+    """Return whether the broker answers at that time without the client, and another one still lists it when all have
+    been asked again.
+    """
+    return _lists(step, broker_name, client_id, at) is False and any(
+        _lists(step, name, client_id, at + step.settings.cadence) for name in step.memberships
+    )
+
+
+def _lists(step: AuditedStep, broker_name: str, client_id: str, at: int) -> bool | None:
+    """Return whether a broker lists the client at that time; None: it does not answer."""
+    spans = (span for span in step.memberships.get(broker_name, ()) if span.start <= at < span.end)
+    return next((any(each.client_id == client_id for each in span.state.connections) for span in spans), None)
 
 
 def _lock(standing: Standing, reports: _Reports, is_orderly: YesNo) -> Lock:
