@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, Switch
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, IntervalProgress, Switch
 from spark_jobs.domain.kernel.reconnects import reconnects
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.finding import Finding, RuleHit
@@ -137,7 +137,9 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Re
     after_start = progress.start > step.window.start and rewind.at - progress.start <= settled_after
     before_end = progress.end < step.window.end and progress.end - rewind.at <= settled_after
     reconnected = any(abs(rewind.at - at) <= settled_after for each in reconnects(step).values() for at in each.times)
-    return HAND_OVER if after_start or before_end or reconnected else RESET
+    # While brokers list different members, a client may not know that its queue is another one's.
+    is_split = progress.interval.view != ALL_HOSTS
+    return HAND_OVER if after_start or before_end or reconnected or is_split else RESET
 
 
 def _is_same_process(step: AuditedStep, topic: str, switch: Switch) -> bool:
@@ -262,7 +264,8 @@ RULE = Rule(
         ),
         HAND_OVER: Cause(
             "within `convergence_seconds` and one collection interval of a rebalance, or of a new connection of a "
-            "member that comes with new ones again and again (FLAPPING_MEMBER)",
+            "member that comes with new ones again and again (FLAPPING_MEMBER); or while brokers list different "
+            "members",
             "A consumer that had lost the queue without noticing (frozen, or cut off from the network) committed its "
             "old offset. Check its process for long pauses, and let the listener tolerate duplicates.",
         ),

@@ -129,6 +129,13 @@ def test_around_a_new_connection_of_a_member_that_comes_with_new_ones_again_and_
     assert cause("x:1 x:1 x:1 x:2 x:2 x:2") == "RESET"  # once
 
 
+def test_while_brokers_list_different_members_a_queue_is_handed_over() -> None:
+    step = reset_at_300()
+    (row,) = step.progress
+    (hit,) = RULE.hits(replace(step, progress=[replace(row, interval=replace(row.interval, view="b"))]))
+    assert hit.cause == "HAND_OVER"
+
+
 def test_a_switch_of_the_broker_is_the_cause_where_the_snapshots_leave_time_for_it() -> None:
     for case, is_cause in cells(_SWITCHES):
         broker, before, at = case.split()
