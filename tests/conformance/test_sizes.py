@@ -16,6 +16,7 @@ from spark_jobs.domain.what_if.cases import Case, Change
 from spark_jobs.domain.what_if.outcome import CaseOutcome, compare
 from spark_jobs.domain.what_if.refuted import refuted
 from spark_jobs.domain.what_if.size import Goals, size
+from spark_jobs.errors import StrategyError
 from spark_jobs.pipeline.publish.rows import tables
 from spark_jobs.show.size import fleet_needs
 from spark_jobs.store.read.delta import delta_tables
@@ -44,7 +45,11 @@ def test_no_recommended_size_falls_behind(recording: Path, tmp_path: Path) -> No
     for *group, need in needs:
         audited = [evaluated.step for evaluated in steps[group[0], group[1]]]
         strategy = strategy_settings(configured, *group)
-        found = size(audited, Goals(), 1.0, strategy)
+        try:
+            found = size(audited, Goals(), 1.0, strategy)
+        except StrategyError:  # `what-if` ends with it, and recommends nothing
+            assert need.needed is None
+            continue
         if found is None:
             continue
         cases = [case_of(found.members)]

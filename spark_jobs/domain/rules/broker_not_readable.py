@@ -12,9 +12,10 @@ from spark_jobs.domain.kernel.removed_queues import Route, around, is_up_without
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place
+from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.message_queue import PERM_READ, PERM_WRITE, queue_ranges
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
-from spark_jobs.domain.model.window import SECOND, Time, common
+from spark_jobs.domain.model.window import SECOND, Time, common, from_micros
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.commands import BROKER_PERMISSION, CLUSTER_LIST, READ_PERMISSION, READ_QUEUES, ROUTE
 from spark_jobs.domain.rules.name_servers import unknown_to
@@ -32,6 +33,7 @@ _IS_UP = (
     "{} has answered since, so it is not down: it came back without the topic, as with an empty store, or it is cut "
     "off from the name servers (then `clusterList` does not list it)."
 )
+_IS_BACK = "{} was back in the route at {}."
 _MAY_BE_DOWN = "No answer of {} is known since: it is down, or cut off."
 #: Why a broker that holds messages of a topic cannot be read.
 LEFT_ROUTE, STORE_LOST, TOPIC_GONE = "LEFT_ROUTE", "STORE_LOST", "TOPIC_GONE"
@@ -106,9 +108,13 @@ def _explained(step: AuditedStep, topic: str, broker: str, span: NotReadable) ->
         return span._replace(cause=TOPIC_GONE, severity=WARN if lasts else INFO)
     if has_lost_store(step, topic, broker, time):
         return span._replace(cause=STORE_LOST)
-    explanation = _IS_UP if has_answered(step, broker, time) else _MAY_BE_DOWN
+    after = (entry.broker_name for each in step.routes[topic] if each.start == span.end for entry in each.state)
+    if broker in after:
+        explanation = _IS_BACK.format(broker, format_utc(from_micros(span.end)))
+    else:
+        explanation = (_IS_UP if has_answered(step, broker, time) else _MAY_BE_DOWN).format(broker)
     is_cut = span.start > step.window.end - step.settings.cadence
-    return None if is_cut else span._replace(explanation=explanation.format(broker))
+    return None if is_cut else span._replace(explanation=explanation)
 
 
 def not_readable(perm: int | None) -> str | None:
@@ -270,7 +276,7 @@ RULE = Rule(
         LEFT_ROUTE: Cause(
             "the route no longer names the broker; until its queues are consumed again, if that is before clients ask "
             "for the route again (30 s)",
-            "Bring it back. If it is back and its queues still stand, restart the clients: they have not followed "
+            "If it is away, bring it back. If its queues still stand then, restart the clients: they have not followed "
             "its route. To remove a broker on purpose, drain it first (perm 4: read only).",
             commands=(ROUTE, CLUSTER_LIST),
         ),

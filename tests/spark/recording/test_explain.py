@@ -145,7 +145,7 @@ def test_the_status_of_all_groups(audited: Audited) -> None:
     assert newest.newest_step == datetime(2026, 11, 21, 2, tzinfo=UTC)
     names = [group["consumer_group"] for group in newest.groups]
     assert names[:3] == ["mixed-service", "notify-service", "config-service"]
-    assert names[-5:] == ["near-service", "order-service", "ledger", "pop-service", "price-cache"]
+    assert names[-5:] == ["flapper", "near-service", "ledger", "pop-service", "price-cache"]
     assert len(names) == 17
     assert len(statuses(tables, Scope(None, "demo", "legacy-import")).groups) == 1
     file = io.StringIO()
