@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import implementations
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import Reason
+from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rocketmq.strategies import (
     CONFIG,
     MACHINE_ROOM,
@@ -38,7 +39,15 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         if interval.is_ordinary and (interval.reason in _REASONS or interval.allocation is not None):
             in_use = implementations(interval.members or ())
             for cause in dict.fromkeys(filter(None, (_missing(each, settings) for each in in_use))):
-                yield RuleHit(interval.start, interval.end, cause)
+                yield RuleHit(interval.start, interval.end, cause, hint=_reported(step, interval))
+
+
+def _reported(step: AuditedStep, interval: RebalanceInterval) -> str | None:
+    """A sentence: the classes of strategies that members report in the interval."""
+    clients = (step.history.clients.get(member.client_id) for member in interval.members or ())
+    states = (run.state for client in clients if client for run in client.series.runs(interval.start, interval.end))
+    classes = sorted({state.strategy_class.rpartition(".")[2] for state in states if state.strategy_class})
+    return f"Clients report {names_text(classes)}." if classes else None
 
 
 def _missing(implementation: Implementation, settings: StrategySettings) -> str | None:

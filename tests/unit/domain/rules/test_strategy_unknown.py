@@ -9,6 +9,7 @@ from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.strategy_unknown import RULE
 from tests.support.builders import audited_step, interval, members
+from tests.support.client_steps import client_history
 from tests.support.tables import cells
 from tests.support.times import START, micros
 
@@ -32,3 +33,11 @@ def test_the_setting_that_is_missing_is_named_once(strategy: str, configured: st
     assert [(hit.cause, hit.severity, hit.start, hit.end) for hit in RULE.hits(step)] == [
         (cause, "INFO", START, micros(100)) for cause in causes.split()
     ]
+
+
+def test_it_says_what_clients_report() -> None:
+    unknown = replace(interval(0, 100, members("c1", "UNKNOWN")), reason=Reason.UNKNOWN_STRATEGY)
+    said = client_history({"strategy_class": "com.example.RoomNearby"}, {"strategy_class": None})
+    step = audited_step(unknown)
+    (hit,) = RULE.hits(replace(step, history=replace(step.history, clients={"c1": said})))
+    assert hit.hint == "Clients report RoomNearby."
