@@ -132,12 +132,14 @@ def _demand(step: AuditedStep, member: _Member, at: int, rows: Sequence[_Row]) -
     lasting = [topic for topic in topics if _is_long(step, topic.row)]
     most = max(topics, key=lambda topic: len(topic.places))
     interval = most.row.interval
+    # Where a strategy leaves a member without queues, one more member may get none, too.
+    is_even = interval.allocation is not None and all(interval.allocation.queues_per_member)
     return MemberDemand(
         received=sum(sum(topic.rates) for topic in lasting),
         per_queue=max((topic.average for topic in lasting), default=0.0),
         owned=len(most.places),
         readable=len(interval.queues or ()),
-        members=len(interval.members or ()),
+        members=len(interval.members or ()) if is_even else 0,
     )
 
 
@@ -219,8 +221,10 @@ class MemberDemand(NamedTuple):
 
     @property
     def more_members(self) -> int | None:
-        """How many more members make an even share one queue smaller than this member's; None: it owns one, or none."""
-        if self.owned < 2:
+        """How many more members make an even share one queue smaller than this member's; None: it owns one, or none, or
+        shares are not known to be even.
+        """
+        if self.owned < 2 or not self.members:
             return None
         return max(-(-self.readable // (self.owned - 1)) - self.members, 1)
 

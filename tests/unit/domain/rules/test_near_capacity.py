@@ -143,6 +143,15 @@ def test_an_orderly_consumer_is_not_helped_by_threads() -> None:
     assert finding.advice.endswith("Of all single changes, twice the queues would help most: 40 % instead of 80 %.")
 
 
+def test_more_members_are_no_change_where_one_has_no_queue_already() -> None:
+    every = row("0-3600 A 3600 A 3600 B 0 B 0")
+    idle = every.interval.allocation
+    assert idle is not None
+    left_out = replace(every.interval, allocation=replace(idle, queues_per_member=[2, 0]))
+    measures = measures_of(reports("400/2/1/2"), replace(every, interval=left_out))
+    assert (measures["with_more_members"], measures["more_members"]) == (None, None)
+
+
 def test_who_owns_one_queue_gets_no_less_with_more_members() -> None:
     measures = measures_of(reports("400/2/1/2", queues=1), row("0-3600 A 7200 B 7200"))
     assert (measures["with_more_members"], measures["more_members"]) == (None, None)
