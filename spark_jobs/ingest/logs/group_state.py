@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from spark_jobs.domain.model.message_queue import MessageModel
 from spark_jobs.ingest.logs import events
 
-_CLUSTERING = MessageModel.CLUSTERING
-
 
 def first_known(own: Sequence[events.Event]) -> events.GroupState:
     """Return what the broker knew of the group before the first line about it, by what its lines say first."""
@@ -36,11 +34,9 @@ def updated(state: events.GroupState, event: events.Event) -> events.GroupState:
         case events.Listed(state=listed):
             return listed if listed.members else events.GroupState()
         case events.Connected(consume_type=consume_type, message_model=model):
-            # Of members of both models the last heartbeat counts; `clients` has each one's.
-            is_mixed = MessageModel.CLUSTERING in (model, state.message_model)
-            return state._replace(
-                consume_type=consume_type, message_model=MessageModel.CLUSTERING if is_mixed else model
-            )
+            if state.message_model == MessageModel.CLUSTERING:
+                model = state.message_model  # others consume for the group: `clients` says who broadcasts
+            return state._replace(consume_type=consume_type, message_model=model)
         case events.Registered(consume_from_where=where):
             return state._replace(consume_from_where=where)
         case events.Subscribed(subscription=subscription):
