@@ -335,8 +335,8 @@ LINES: tuple[TableLine, ...] = (
         StandingCause.NOT_REPORTED,
         lambda _: True,
         "the owner's running info is not recorded",
-        "Why is not known: the owner may hang, be suspended, or not hold the queue. Look in its log, and whether it "
-        "pulls (`mqadmin consumerStatus`).",
+        "Why is not known: the owner may hang, be suspended, commit seldom, or not hold the queue. Look in its log, "
+        "and whether it pulls (`mqadmin consumerStatus`).",
         "NO_PROGRESS",
     ),
 )
