@@ -13,7 +13,11 @@ from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules.evidence import QueueSpan, queue_evidence
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NO_MEMBERS, BEHIND_PROXIES, UNUSED = "NO_MEMBERS", "BEHIND_PROXIES", "UNUSED"
+NO_MEMBERS, UNUSED = "NO_MEMBERS", "UNUSED"
+_BEHIND_PROXIES = (
+    "The cluster has proxies, and brokers do not list what is connected to them: consumers may run and get nothing. "
+    "Look at the consumers and at the proxies, and record the group's connections from every proxy."
+)
 _SAME_IDS = (
     "Members with the same ids were connected before and after, so their processes may have run all the time: look at "
     "their heartbeats (`heartbeatBrokerInterval`) and at the network."
@@ -35,7 +39,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         produced = known_sum(queue.produced for queue in queues)
         seen = (interval.seen_at for interval in empty if interval.start < end and interval.end > start)
         yield RuleHit(
-            *(start, end, _cause(step)),
+            *(start, end, UNUSED if is_unused(step) else NO_MEMBERS),
             seen_at=min(max((at for at in seen if at is not None), default=start), end),
             minimum_seen_seconds=step.settings.thresholds.settled_seconds,
             measures={"backlog_end": known_sum(queue.backlog_end for queue in queues), "produced": produced},
@@ -43,14 +47,10 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         )
 
 
-def _cause(step: AuditedStep) -> str:
-    if is_unused(step):
-        return UNUSED
-    return BEHIND_PROXIES if may_be_behind_proxies(step) else NO_MEMBERS
-
-
 def _hint(step: AuditedStep, start: int, end: int) -> str | None:
     """Sentences on consumers that may run all the time."""
+    if may_be_behind_proxies(step):
+        return _BEHIND_PROXIES
     spans = [span for spans in step.memberships.values() for span in spans if span.state.connections]
     before = {member.client_id for span in spans if span.end <= start for member in span.state.connections}
     after = {member.client_id for span in spans if span.start >= end for member in span.state.connections}
@@ -74,12 +74,6 @@ RULE = Rule(
         NO_MEMBERS: Cause(
             "the group had members, or its offsets are among the messages that brokers keep",
             "Start a consumer, or delete the group if it is not needed.",
-        ),
-        BEHIND_PROXIES: Cause(
-            "the same, and the cluster has proxies that were not asked for the group's connections",
-            "Brokers do not list the clients of proxies: consumers may run and get nothing. Look at the consumers and "
-            "at the proxies, and record the group's connections from every proxy.",
-            headline="No broker lists a consumer of {groups}, and proxies were not asked",
         ),
         UNUSED: Cause(
             "no member in the window, and the first offsets are below the oldest message of every queue, or none was "

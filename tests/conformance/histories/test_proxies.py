@@ -40,7 +40,7 @@ EXPECTED = """
     grpc     | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 640
     remoting | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 640
     stops    | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 300
-    stops    | GROUP_OFFLINE    | ERROR | BEHIND_PROXIES         | 300 | 640
+    stops    | GROUP_OFFLINE    | ERROR | NO_MEMBERS             | 300 | 640
     stops    | UNASSIGNED_QUEUE | ERROR | GROUP_OFFLINE          | 300 | 640
     quiet    | MEMBERS_UNSEEN   | INFO  | CONSUMED_THROUGH_PROXY | 0   | 640
     dead     | GROUP_OFFLINE    | ERROR | NO_MEMBERS             | 100 | 640
