@@ -166,14 +166,13 @@ def _severity(step: AuditedStep, span: NotReadable) -> str | None:
 
 def _followed(step: AuditedStep, samples: OffsetSamples, queue: Place, span: NotReadable) -> int:
     """When a queue was consumed again after its broker was back in the route, if clients may not have asked for the
-    route before; else when it was back.
+    route before; else when it was back. Messages may have been consumed after the last sample before it left.
     """
-    asked_by = span.end + _ROUTE_POLL + step.settings.cadence
-    rows, column = samples.inside(span.start - step.settings.max_gap, asked_by), samples.columns[queue]
-    times, consumed, lag = samples.times[rows], samples.consumed_to[rows, column], samples.lag[rows, column]
-    moved = np.append(False, np.diff(consumed) > 0) | (lag == 0)
-    again = np.flatnonzero(moved & (consumed != UNKNOWN) & (times > span.end))
-    return int(times[again[0]]) if len(again) else span.end
+    rows, column = samples.inside(span.end, span.end + _ROUTE_POLL + step.settings.cadence), samples.columns[queue]
+    of_queue = samples.times[rows], samples.consumed_to[rows, column], samples.lag[rows, column]
+    times, consumed, lag = (numbers[of_queue[1] != UNKNOWN] for numbers in of_queue)
+    again = times[(np.diff(consumed, prepend=consumed[:1]) > 0) | (lag == 0)]
+    return int(again[0]) if len(again) else span.end
 
 
 def _hit(time: Time, cause: str, topic: str, queue: Place, total: int, **more: Any) -> RuleHit:
