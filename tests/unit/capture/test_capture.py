@@ -108,7 +108,7 @@ def test_calls_keep_the_rate(tmp_path: Path) -> None:
 
 def test_clients_and_offsets_of_topics_have_their_turn(tmp_path: Path) -> None:
     fake = admin(groups=8)
-    captured(fake, tmp_path, cadence=0.3, duration=1.7, rate=5000)
+    captured(fake, tmp_path, cadence=0.6, duration=3.4, rate=5000)
     counts = fake.counts()
     # Rounds 0 to 5: every client in each second one, every topic's offsets (2 brokers) in each third; brokers before
     # round 0, and in 3.
