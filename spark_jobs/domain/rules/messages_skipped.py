@@ -168,14 +168,14 @@ def _hit(step: AuditedStep, progress: IntervalProgress, skip: _Skip, together: i
         *(skip.cause, queue.topic),
         queue=queue,
         implicated=next(iter(progress.owner_ids(skip.place)), None),
-        severity=ERROR if skip.cause == BEGAN_AT_END and _nobody_was_there(step, queue.topic, jump) else None,
+        severity=ERROR if skip.cause == BEGAN_AT_END and _had_no_member(step, queue.topic, jump) else None,
         weight=skip.messages,
         measures={"skipped": skip.messages, TOGETHER: together, "consumer_offset": jump.to},
         hint=_step_text(name, skip) + (f", {together:,} in all queues." if together > skip.messages else "."),
     )
 
 
-def _nobody_was_there(step: AuditedStep, topic: str, jump: Jump) -> bool:
+def _had_no_member(step: AuditedStep, topic: str, jump: Jump) -> bool:
     """Return whether the group had no member in all the time in which the messages came: it consumed none of them."""
     time = jump.stood_since, jump.before
     meanwhile = [each for each in step.intervals if each.topic == topic and common((each.start, each.end), time)]
