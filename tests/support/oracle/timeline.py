@@ -169,7 +169,7 @@ def _segment(
 
 
 def _subscribes(state: ClientSnapshot | None, topic: str) -> bool:
-    """As far as is known; who broadcasts consumes nothing for the group."""
+    """Return True if it consumes the topic for the group, as far as is known: who broadcasts does not."""
     return state is None or (not _broadcasts(state) and (state.topics is None or topic in state.topics))
 
 
