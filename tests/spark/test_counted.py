@@ -14,9 +14,9 @@ from tests.support.snapshots import load, membership
 SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
 
 
-def node(*children: Any, location: str | None = None) -> dict[str, Any]:
+def node(*children: Any, location: str | None = None, name: str = "node") -> dict[str, Any]:
     metadata = {} if location is None else {"Location": f"PreparedDeltaFileIndex(1 paths)[file:/tmp/{location}]"}
-    return {"nodeName": "node", "metadata": metadata, "children": list(children)}
+    return {"nodeName": name, "metadata": metadata, "children": list(children)}
 
 
 def started(query: int, root: int, plan: dict[str, Any]) -> dict[str, Any]:
@@ -58,6 +58,22 @@ def test_an_action_is_one_with_all_that_it_starts() -> None:
     ]
     scans = {"offset_snapshots": 1, "route_snapshots": 1}
     assert counts(map(json.dumps, events)) == Counts(actions=3, stages=5, scans=scans)
+
+
+def test_writes_at_once_are_an_action_each_whichever_began_first() -> None:
+    write = "Execute SaveIntoDataSourceCommand"
+    events = [
+        started(0, 0, node(name="CreateTable")),
+        started(1, 0, node(name="CreateTable")),
+        job(1, 0),
+        started(2, 0, node(name=write)),
+        started(3, 2, node(name=write)),
+        started(4, 2, node(location="w/findings")),
+        job(4, 1),
+        job(4, 2),
+        started(5, 5, node(name=write)),
+    ]
+    assert counts(map(json.dumps, events)).actions == 3
 
 
 def test_in_a_session_what_lies_outside_the_block_does_not_count(

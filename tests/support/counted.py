@@ -13,13 +13,16 @@ from pyspark.sql import SparkSession
 _SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
 _PLANS = (f"{_SQL}ExecutionStart", f"{_SQL}AdaptiveExecutionUpdate")
 _LOG = "_delta_log"
+_WRITE = "Execute SaveIntoDataSourceCommand"
+#: Commands that threads run at once: Spark takes what one of them starts for a part of whichever began first.
+_AT_ONCE = (_WRITE, "CreateTable")
 
 
 @dataclass(frozen=True)
 class Counts:
     """What a log has seen.
 
-    `actions`: queries and writes that ran a job; one is all that they start in turn. `stages` that ran: one that was
+    `actions`: writes, and queries that ran a job, with all that they start in turn. `stages` that ran: one that was
     skipped is none. `scans`: by table, how often an action read its rows; a scan that Spark shares within an action is
     one.
     """
@@ -33,6 +36,7 @@ def counts(lines: Iterable[str]) -> Counts:
     """Of the lines of a log that is not compressed."""
     roots: dict[int, int] = {}
     plans: dict[int, Mapping[str, Any]] = {}
+    commands: dict[int, str] = {}
     queries: list[int | None] = []
     stages = 0
     for event in map(json.loads, lines):
@@ -41,14 +45,17 @@ def counts(lines: Iterable[str]) -> Counts:
             query, root = event["executionId"], event.get("rootExecutionId")
             roots.setdefault(query, query if root is None else root)
             plans[query] = event["sparkPlanInfo"]
+            if event["sparkPlanInfo"]["nodeName"] in _AT_ONCE:
+                commands[query] = event["sparkPlanInfo"]["nodeName"]
         elif name == "SparkListenerJobStart" and event["Stage Infos"]:
             begun_by = event["Properties"].get("spark.sql.execution.id")
             queries.append(None if begun_by is None else int(begun_by))
         stages += name == "SparkListenerStageSubmitted"
     # A job may be told of before its query; one without a query is an action of its own.
-    actions = {roots.get(query, query) for query in queries if query is not None}
+    begun = {roots.get(query, query) for query in queries if query is not None} - set(commands)
+    writes = [*commands.values()].count(_WRITE)
     scans = Counter(table for plan in plans.values() for table in _scanned(plan))
-    return Counts(len(actions) + queries.count(None), stages, dict(sorted(scans.items())))
+    return Counts(writes + len(begun) + queries.count(None), stages, dict(sorted(scans.items())))
 
 
 def _scanned(plan: Mapping[str, Any]) -> Iterator[str]:
