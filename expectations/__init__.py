@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from expectations import (
     allocations,
+    backlog,
     client_snapshots,
     coverage,
     findings,
@@ -32,6 +33,7 @@ SUITES: tuple[Suite, ...] = (
     strategy_comparison.SUITE,
     findings.SUITE,
     coverage.SUITE,
+    backlog.SUITE,
 )
 BY_TABLE: Mapping[Table, Suite] = {suite.table: suite for suite in SUITES}
 

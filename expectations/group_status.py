@@ -101,6 +101,11 @@ SUITE = Suite(
             _growth_is_end_less_start,
         ),
         Expectation(
+            "highest_backlog_is_the_highest",
+            "The backlog at the end is not above the highest one.",
+            lambda rows: rows["backlog_end"] <= rows["backlog_max"],
+        ),
+        Expectation(
             "messages_are_not_negative",
             "Backlogs, ages and rates are 0 or more, or unknown.",
             lambda rows: (

@@ -2,6 +2,7 @@
 
 from schemas.allocations import ALLOCATIONS as ALLOCATIONS
 from schemas.audit_runs import AUDIT_RUNS as AUDIT_RUNS
+from schemas.backlog import BACKLOG as BACKLOG
 from schemas.capture_calls import CAPTURE_CALLS as CAPTURE_CALLS
 from schemas.client_snapshots import CLIENT_SNAPSHOTS as CLIENT_SNAPSHOTS
 from schemas.coverage import COVERAGE as COVERAGE
@@ -43,6 +44,7 @@ OUTPUTS: tuple[Table, ...] = (
     STRATEGY_COMPARISON,
     FINDINGS,
     COVERAGE,
+    BACKLOG,
 )
 TABLES: tuple[Table, ...] = (
     *SOURCES,

@@ -62,6 +62,8 @@ GROUP_STATUS = Table(
             "its deleted topics; null: none, or unknown",
         ),
         Field("backlog_is_minimum", BOOLEAN, "true: offsets show what was handed out (POP, gRPC), not acknowledged"),
+        Field("backlog_max", LONG, "messages, the most at one moment of the step; null: never known"),
+        Field("backlog_max_at", TIMESTAMP, "that moment, the first of several"),
     ),
     key=OF_GROUP.names,
     partition_by=("step_start",),

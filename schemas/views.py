@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from schemas.allocations import ALLOCATIONS
+from schemas.backlog import BACKLOG
 from schemas.findings import FINDINGS
 from schemas.group_status import GROUP_STATUS
 from schemas.incidents import INCIDENTS
@@ -127,7 +128,8 @@ VIEWS: tuple[FlatView, ...] = (
             *_of(GROUP_STATUS, "idle_members>idle_member_count", "queue_count"),
             *_of(GROUP_STATUS, "queues_with_one_owner", "double_owned_queues"),
             *_of(GROUP_STATUS, "unassigned_queues", "backlog_start>backlog_start_messages"),
-            *_of(GROUP_STATUS, "backlog_end>backlog_end_messages", "backlog_is_minimum", "lag_quality"),
+            *_of(GROUP_STATUS, "backlog_end>backlog_end_messages", "backlog_max>peak_backlog_messages"),
+            *_of(GROUP_STATUS, "backlog_max_at>peak_backlog_at", "backlog_is_minimum", "lag_quality"),
             *_of(GROUP_STATUS, "unknown_queues", "oldest_message_ms", "produced_messages_per_second"),
             *_of(GROUP_STATUS, "consumed_messages_per_second", "utilization>utilization_ratio"),
             *_of(GROUP_STATUS, "busiest_utilization>busiest_utilization_ratio", "busiest_member>busiest_client_id"),
@@ -136,6 +138,26 @@ VIEWS: tuple[FlatView, ...] = (
             *_of(GROUP_STATUS, "more_members_help", "busiest_member_queues"),
             *_of(GROUP_STATUS, "busiest_member_queues_with_one_more", "deleted_at", "advice"),
         ),
+    ),
+    FlatView(
+        "bi_backlog",
+        "One row per topic of a group and minute with a sample: the messages that wait",
+        BACKLOG,
+        (
+            *_of(BACKLOG, "step_start", "cluster", "consumer_group", "topic", "lag_quality"),
+            ViewColumn("minute_start", "minute.at", "start of the minute"),
+            ViewColumn("backlog_messages", "minute.messages", "messages that wait at its last sample; null: unknown"),
+            ViewColumn("peak_backlog_messages", "minute.messages_max", "the most at one sample; null: unknown"),
+            ViewColumn("unknown_queues", "minute.unknown_queues", "queues whose messages are not in them"),
+            ViewColumn(
+                "oldest_message_seconds",
+                "minute.oldest_message_ms / 1000.0",
+                "highest age of the oldest message; null: none waits, or unknown",
+            ),
+            ViewColumn("produced_messages", "minute.produced", "messages in since the sample before; null: unknown"),
+            ViewColumn("consumed_messages", "minute.consumed", "messages out since the sample before; null: unknown"),
+        ),
+        "{rows}{each:minutes:minute:at,messages,messages_max,unknown_queues,oldest_message_ms,produced,consumed}",
     ),
     FlatView(
         "bi_ownership",

@@ -32,6 +32,7 @@ Group = Mapping[str, Any]
 ORDERS: Mapping[str, Callable[[Group], float]] = {
     "severity": lambda _: 0,
     "backlog": lambda group: _or_less(group["backlog_end"]),
+    "peak-backlog": lambda group: _or_less(group.get("backlog_max")),
     "utilization": lambda group: _or_less(group["busiest_utilization"]),
 }
 
@@ -187,6 +188,7 @@ _COLUMNS: tuple[Column[Group], ...] = (
     _number("queues with one/\nseveral/no owner", lambda group: known(_owned(group)), _owned_word, drop=2),
     _number("backlog", lambda group: known(_backlog(group)), "backlog {}", drop=1),
     _number("change", lambda group: known(_change(group)), "({}),", drop=5),
+    _number("peak", lambda group: known(number_text(group.get("backlog_max"))), "peak {},", drop=5),
     Column("bottleneck", _bottleneck, "bottleneck: {}", fold=True, drop=3),
 )
 
@@ -229,7 +231,7 @@ def _paragraph(group: Group) -> Iterator[tuple[str, str]]:
     idle = "" if group["idle_members"] is None else f", {group['idle_members']:,} idle"
     yield "members", f"{number_text(group['member_count'])}{idle}"
     yield "queues", _owned_words(group)
-    yield "backlog", ", ".join((_between(group), *_backlog_notes(group)))
+    yield "backlog", ", ".join((_between(group), *_peak(group), *_backlog_notes(group)))
     yield "oldest message", _oldest(group)
     yield "caught up in", catch_up_text(group["catch_up_seconds"], group["catches_up"])
     yield "deleted in", retention_text(group["retention_left_seconds"], group["catch_up_seconds"])
@@ -243,6 +245,12 @@ def _paragraph(group: Group) -> Iterator[tuple[str, str]]:
 def _between(group: Group) -> str:
     start, end = group["backlog_start"], group["backlog_end"]
     return UNKNOWN if start is None and end is None else f"{number_text(start)} → {number_text(end)}"
+
+
+def _peak(group: Group) -> Iterable[str]:
+    """The highest backlog at one moment; a step of an older version does not have it."""
+    if group.get("backlog_max") is not None and group["backlog_max_at"] is not None:
+        yield f"peak {group['backlog_max']:,} at {format_utc(group['backlog_max_at'].replace(microsecond=0))}"
 
 
 def _backlog_notes(group: Group) -> Iterable[str]:

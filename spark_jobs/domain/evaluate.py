@@ -6,6 +6,7 @@ from functools import cached_property, partial
 from itertools import groupby
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval, Switch
+from spark_jobs.domain.kernel.backlog import TopicBacklog, topic_backlogs
 from spark_jobs.domain.kernel.coverage import CoverageRow, group_coverage
 from spark_jobs.domain.kernel.following import with_settling
 from spark_jobs.domain.kernel.group_spans import group_spans
@@ -24,6 +25,7 @@ from spark_jobs.domain.model.window import AuditSettings, StepWindow
 from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.domain.rules.evidence import unconsumed_times
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.status.group_status import GroupStatus, group_status
 from spark_jobs.domain.status.strategy_comparison import OtherStrategies, StrategyComparison, strategy_comparison
@@ -38,6 +40,7 @@ class EvaluatedStep:
     findings: Sequence[Finding]
     status: GroupStatus | None
     strategies: Sequence[StrategyComparison] = ()
+    backlogs: Sequence[TopicBacklog] = ()
 
     @cached_property
     def coverage(self) -> CoverageRow:
@@ -58,8 +61,10 @@ def evaluate(
         step = audited_step(history, replays, settings, step_start)
         if step.intervals or step.memberships or step.client_states or _is_known_otherwise(step):
             step_findings = findings(step, RULES)
-            status = group_status(step, step_findings, partial(advice_in_numbers, step, configured=configured))
-            yield EvaluatedStep(step, step_findings, status, strategy_comparison(step, other_strategies))
+            backlogs = topic_backlogs(step, unconsumed_times(step_findings))
+            in_numbers = partial(advice_in_numbers, step, configured=configured)
+            status = group_status(step, step_findings, backlogs, in_numbers)
+            yield EvaluatedStep(step, step_findings, status, strategy_comparison(step, other_strategies), backlogs)
 
 
 def _is_known_otherwise(step: AuditedStep) -> bool:

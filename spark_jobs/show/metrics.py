@@ -104,7 +104,9 @@ _GROUP_GAUGES = {
     "double_owned_queues": "Of these, queues with several owners that each get every message",
     "backlog_known": "1: the backlog of at least one queue is known at the end of that step; 0: of none",
     "backlog_messages": "Messages waiting at the end of that step, in queues whose backlog is known; absent: unknown",
+    "backlog_peak_messages": "The most messages that waited at one moment of that step; absent: unknown",
     "backlog_unknown_queues": "Queues whose backlog is unknown: no offset was committed, or none was read",
+    "oldest_message_seconds": "Highest age of the oldest message that waited in that step; absent: none, or unknown",
     "utilization_ratio": "Messages produced in that step as a part of what the members can consume; absent: unknown",
     "headroom_messages_per_second": "Messages per second that could be produced in addition before the first member "
     "falls behind; absent: unknown",
@@ -132,6 +134,8 @@ def _values(row: Row) -> dict[str, float | None]:
         "double_owned_queues": row["double_owned_queues"],
         "backlog_known": int(row["backlog_end"] is not None),
         "backlog_messages": row["backlog_end"],
+        "backlog_peak_messages": row.get("backlog_max"),
+        "oldest_message_seconds": None if row["oldest_message_ms"] is None else row["oldest_message_ms"] / 1000,
         "backlog_unknown_queues": row["unknown_queues"],
         "utilization_ratio": row["utilization"],
         "headroom_messages_per_second": row["headroom_messages_per_second"],

@@ -16,7 +16,7 @@ _UNKNOWN = frozenset(
         *("queue_count", "queues_with_one_owner", "double_owned_queues", "unassigned_queues", "member_count"),
         *("idle_members", "backlog_start", "backlog_end", "oldest_message_ms", "catches_up", "catch_up_seconds"),
         *("utilization", "busiest_utilization", "busiest_member", "busiest_bottleneck", "more_members_help"),
-        *("headroom_messages_per_second", "retention_left_seconds", "stranded"),
+        *("headroom_messages_per_second", "retention_left_seconds", "stranded", "backlog_max", "backlog_max_at"),
     )
 )
 

@@ -1,5 +1,6 @@
 """The flat views of the recording, in DuckDB, show the numbers of the commands."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -105,6 +106,40 @@ def test_group_status(database: Database, example_warehouse: str, tmp_path: Path
     for group in shown:
         row = found[group["consumer_group"]]
         assert {new: row[new] for new in renamed} == {new: group[old] for new, old in renamed.items()}
+
+
+def test_the_backlog_of_a_minute_is_that_of_its_last_snapshot(database: Database, example_warehouse: str) -> None:
+    """Added up from the snapshots of the groups and topics whose offsets are all known and never go back."""
+    by_minute: dict[tuple[str, str, datetime], int | None] = {}
+    snapshots = ra.open(example_warehouse).rows("offset_snapshots").to_arrow().to_pylist()
+    for row in sorted(snapshots, key=lambda row: row["captured_at"]):
+        queues = row["offsets"]
+        is_known = all(
+            queue["consumer_offset"] and queue["consumer_offset"] <= queue["broker_offset"] for queue in queues
+        )
+        lag = sum(queue["broker_offset"] - queue["consumer_offset"] for queue in queues) if is_known else None
+        minute = row["captured_at"].replace(second=0, microsecond=0)
+        by_minute[row["consumer_group"], row["topic"], minute] = lag
+    compared = 0
+    for row in rows(database, "SELECT * FROM audit.bi_backlog WHERE unknown_queues = 0"):
+        expected = by_minute[row["consumer_group"], row["topic"], row["minute_start"]]
+        if expected is not None:
+            assert row["backlog_messages"] == expected, row
+            compared += 1
+    assert compared > 300
+
+
+def test_the_queries_of_the_page_about_the_backlog(database: Database) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "backlog.md").read_text(encoding="utf-8")
+    queries = re.findall(r"```sql\n(.*?)```", page, re.S)
+    database.execute("USE audit")
+    answers = [rows(database, query) for query in queries]
+    database.execute("USE main")
+    minutes, _, weeks, peaks = answers
+    # Four queues that two members with one client id left to nobody had 1,000 messages from 02:03 on.
+    assert {row["consumer_group"]: row["minutes"] for row in minutes}["payment-service"] == 11
+    assert {row["growth"] for row in weeks} == {None}
+    assert peaks[0]["consumer_group"] == "legacy-import"
 
 
 def test_ownership_is_what_explain_shows(database: Database, example_warehouse: str) -> None:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.model.causes import UnassignedCause
-from spark_jobs.domain.model.finding import FindingQueue, Measured, QueueEvidence
+from spark_jobs.domain.model.finding import Finding, FindingQueue, Measured, QueueEvidence
 from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Matrix, OffsetSamples, TopicSamples
-from spark_jobs.domain.model.window import StepWindow, Time
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.window import StepWindow, Time, joined
 from spark_jobs.domain.phrases import known_sum, sum_before
 from spark_jobs.domain.rules.broker_not_readable import NOT_READABLE
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
@@ -24,6 +25,15 @@ NEVER_COMMITTED = "NEVER_COMMITTED"
 _UNCONSUMED = (UNASSIGNED, NOT_READABLE)
 #: Causes of queues of which the owner gets nothing: all that comes to one without an offset waits, too.
 _OWNER_HAS_NOTHING = (StandingCause.SUSPENDED, StandingCause.NOTHING_PULLED)
+
+
+def unconsumed_times(findings: Iterable[Finding]) -> Mapping[MessageQueue, Sequence[Time]]:
+    """By queue, the times in which findings say that nobody consumes it, though no offset tells what waits there."""
+    times: dict[MessageQueue, list[Time]] = {}
+    for queue in (queue for finding in findings for queue in finding.evidence.queues):
+        if queue.backlog_end is None and queue.backlog_max:
+            times.setdefault(MessageQueue(*queue[:3]), []).append((queue.started_at, queue.ended_at))
+    return {queue: joined(of_queue) for queue, of_queue in times.items()}
 
 
 class QueueSpan(NamedTuple):

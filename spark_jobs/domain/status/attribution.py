@@ -1,11 +1,13 @@
 """The parts of a backlog's growth, by what made it grow: every message belongs to exactly one part."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_jobs.domain.kernel.audited_step import IntervalProgress
+from spark_jobs.domain.kernel.backlog import TopicBacklog
 from spark_jobs.domain.kernel.sample_windows import Mask, first_true, last_true
 from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place
 from spark_jobs.domain.model.window import SECOND, StepWindow
@@ -70,8 +72,13 @@ def pace_before(samples: OffsetSamples, window: StepWindow) -> dict[Place, float
     return {samples.queues[column]: rate for column, rate in zip(columns[is_known], rates.tolist(), strict=True)}
 
 
-def attribution(queues: QueueIntervals, offsets: Mapping[str, OffsetSamples], window: StepWindow) -> list[TopicGrowth]:
-    """One per topic with a known lag, by name: how its backlog grew in the step, and what made it grow."""
+def attribution(
+    queues: QueueIntervals,
+    offsets: Mapping[str, OffsetSamples],
+    window: StepWindow,
+    backlogs: Sequence[TopicBacklog] = (),
+) -> list[TopicGrowth]:
+    """One per topic with a known backlog, by name: how it grew in the step, and what made it grow."""
     entries, growth = queues.grown()
     known, stuck_time = queues.column("produced")[entries], queues.column("stuck_time")[entries]
     paces = {topic: pace_before(offsets[topic], window) for topic in queues.topics_with_lag if topic in offsets}
@@ -90,9 +97,26 @@ def attribution(queues: QueueIntervals, offsets: Mapping[str, OffsetSamples], wi
         queues.per_entry([np.array(rates, float) for rates in of_rows])[entries],
     )
     of_row, topics = queues.row[entries], [row.interval.topic for row in queues.rows]
+    without_offset = {backlog.topic: backlog.without_offset for backlog in backlogs if backlog.without_offset}
     return [
-        topic_growth(topic, QueueGrowths(*(column[own] for column in of_entries)))
-        for topic in sorted(queues.topics_with_lag)
+        _with_unconsumed(
+            topic_growth(topic, QueueGrowths(*(column[own] for column in of_entries))),
+            without_offset.get(topic, {}),
+            next((row for row in reversed(queues.rows) if row.interval.topic == topic), None),
+        )
+        for topic in sorted(queues.topics_with_lag | without_offset.keys())
         # Python compares: NumPy's texts lose a NUL at their end.
         for own in [np.array([name == topic for name in topics], bool)[of_row]]
     ]
+
+
+def _with_unconsumed(growth: TopicGrowth, messages: Mapping[Place, int], last: IntervalProgress | None) -> TopicGrowth:
+    """The growth with the messages of queues whose offset is not known: `last` says which of them have an owner."""
+    owned = dict(zip(last.queues, last.is_owned.tolist(), strict=True)) if last else {}
+    stuck = sum(count for queue, count in messages.items() if owned.get(queue))
+    total = sum(messages.values())
+    return growth._replace(
+        growth=growth.growth + total,
+        unassigned=growth.unassigned + total - stuck,
+        stuck_owner=growth.stuck_owner + stuck,
+    )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
+from spark_jobs.domain.kernel.backlog import TopicBacklog
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import UNKNOWN, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
@@ -21,8 +22,9 @@ _MILLION = 1_000_000
 class Backlog(NamedTuple):
     """Over all queues of a group; messages, milliseconds, messages a second; None is unknown.
 
-    `backlog_end`: the sum of the known lags at each queue's last sample; `backlog_start`: of the same queues at their
-    first samples, None if one is unknown; `unknown_queues`: those without a known last lag.
+    `backlog_end`: the sum of the known lags at each queue's last sample, and of what came to queues that nobody
+    consumes; `backlog_start`: of the former at their first samples, None if one is unknown; `unknown_queues`: those
+    without a known last lag.
     """
 
     backlog_start: int | None
@@ -132,13 +134,17 @@ class QueueIntervals:
         grown = (has_parts & (before != UNKNOWN)).nonzero()[0]
         return self._known[grown], last[grown] - before[grown]
 
-    def backlog(self) -> Backlog:
-        """The backlog of all queues together."""
+    def backlog(self, backlogs: Sequence[TopicBacklog] = ()) -> Backlog:
+        """The backlog of all queues together; `backlogs`: that of each topic, sample by sample."""
         firsts, lasts = self._ends
+        start, end = _total(self.column("lag_first")[firsts]), _total(self.column("lag_last")[lasts])
+        without_offset = sum(sum(backlog.without_offset.values()) for backlog in backlogs)
+        if without_offset:
+            start, end = 0 if end is None else start, (end or 0) + without_offset
         oldest = int(self.column("age_ms").max(initial=UNKNOWN))
         return Backlog(
-            backlog_start=_total(self.column("lag_first")[firsts]),
-            backlog_end=_total(self.column("lag_last")[lasts]),
+            backlog_start=start,
+            backlog_end=end,
             unknown_queues=self.queue_count - len(self._read[1]),
             oldest_message_ms=None if oldest == UNKNOWN else oldest,
             produced_messages_per_second=self._rate("produced"),

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from spark_jobs.domain.kernel.allocations import Allocation
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.backlog import TopicBacklog, peak
 from spark_jobs.domain.kernel.handed_out import is_handed_out, may_be_behind_proxies
 from spark_jobs.domain.kernel.members import connections_of, queues_per_connection
 from spark_jobs.domain.kernel.unseen import by_proxies
@@ -65,6 +66,8 @@ class GroupStatus(NamedTuple):
     deleted_at: int | None
     deleted_topics: list[DeletedTopic] | None
     backlog_is_minimum: bool | None = None
+    backlog_max: int | None = None
+    backlog_max_at: int | None = None
 
 
 class _TopicEnd(NamedTuple):
@@ -91,7 +94,10 @@ class _Ownership(NamedTuple):
 
 
 def group_status(
-    step: AuditedStep, findings: Sequence[Finding], advice_in_numbers: Callable[[capacity.GroupInStep], str | None]
+    step: AuditedStep,
+    findings: Sequence[Finding],
+    backlogs: Sequence[TopicBacklog],
+    advice_in_numbers: Callable[[capacity.GroupInStep], str | None],
 ) -> GroupStatus | None:
     """The row of a group; None: it has no interval inside the step, and no broker was called in vain for its members.
 
@@ -104,7 +110,7 @@ def group_status(
     listed = _listed_without_owners(step) if connected is None else connected
     ordinary = [end for end in ends if end.interval.is_ordinary]
     queues = queue_intervals(step.progress)
-    backlog = queues.backlog()
+    backlog, highest = queues.backlog(backlogs), peak(backlogs)
     reported = _reported(findings)
     group = _in_step(step, ordinary, connected, queues, backlog, findings)
     limit = capacity.limit(group)
@@ -120,7 +126,7 @@ def group_status(
         lag_quality=_lag_quality(step, backlog.backlog_end),
         **utilization(step, backlog.produced_messages_per_second)._asdict(),
         **(time_left(step) if is_timed else TimeLeft())._asdict(),
-        attribution=attribution(queues, step.history.offsets, step.window) or None,
+        attribution=attribution(queues, step.history.offsets, step.window, backlogs) or None,
         bottleneck=limit.value,
         more_members_help=capacity.more_members_help(limit),
         busiest_member_queues=group.busiest_member_queues,
@@ -129,6 +135,8 @@ def group_status(
         deleted_at=step.deleted_at(),
         deleted_topics=_deleted_topics(step) or None,
         backlog_is_minimum=any(is_handed_out(step, interval) for interval, _, _ in step.inside()) or None,
+        backlog_max=highest and highest.messages,
+        backlog_max_at=highest and highest.at,
     )
 
 

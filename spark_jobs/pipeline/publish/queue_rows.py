@@ -1,5 +1,5 @@
-"""The rows of `rebalance_intervals`, `allocations` and `queue_progress`; of the latter two there is one per queue of an
-interval, so they are many.
+"""The rows of `rebalance_intervals`, `allocations`, `queue_progress` and `backlog`, of which there are many, or long
+ones.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from schemas import ALLOCATIONS, QUEUE_PROGRESS, REBALANCE_INTERVALS
+from schemas import ALLOCATIONS, BACKLOG, QUEUE_PROGRESS, REBALANCE_INTERVALS
 from schemas.common import OF_INTERVAL, OF_QUEUE
 from spark_jobs.domain.kernel.allocations import Allocation, Member
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.backlog import TopicBacklog
 from spark_jobs.domain.kernel.progress import lag_qualities
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.series import coded
@@ -22,8 +23,8 @@ from spark_jobs.domain.rocketmq.strategies import UNKNOWN_STRATEGY
 from spark_jobs.pipeline.exchange import TABLES_ARROW
 from spark_jobs.store.arrow_values import columns_of, from_numbers, from_values, offsets_of, ranges
 
-_INTERVALS, _ALLOCATIONS, _PROGRESS = (
-    TABLES_ARROW[table.name] for table in (REBALANCE_INTERVALS, ALLOCATIONS, QUEUE_PROGRESS)
+_INTERVALS, _ALLOCATIONS, _PROGRESS, _BACKLOG = (
+    TABLES_ARROW[table.name] for table in (REBALANCE_INTERVALS, ALLOCATIONS, QUEUE_PROGRESS, BACKLOG)
 )
 #: What all queues of an interval share.
 _SHARED = (*OF_INTERVAL.names, "interval_end", "settled_at")
@@ -99,6 +100,22 @@ def progress_rows(steps: Sequence[AuditedStep]) -> pa.Table:
         numbers = np.concatenate([np.empty(0, np.int64), *(getattr(progress, name) for _, progress in measured)])
         columns[name] = from_numbers(numbers, _PROGRESS.field(name).type)
     return pa.Table.from_pydict(columns, _PROGRESS)
+
+
+def backlog_rows(backlogs: Sequence[tuple[AuditedStep, TopicBacklog]]) -> pa.Table:
+    """One row per (step, topic with a sample)."""
+    minutes = [backlog.by_minute() for _, backlog in backlogs]
+    fields = _BACKLOG.field("minutes").type.value_type
+    columns = [
+        from_numbers(np.concatenate([np.empty(0, np.int64), *(each[field.name] for each in minutes)]), field.type)
+        for field in fields
+    ]
+    offsets = pa.array(offsets_of([len(each["at"]) for each in minutes]), pa.int32())
+    rows = [step_key(step) | {"topic": backlog.topic, "lag_quality": backlog.quality} for step, backlog in backlogs]
+    structs = pa.StructArray.from_arrays(columns, fields=list(fields))
+    lists = {"minutes": pa.ListArray.from_arrays(offsets, structs)}
+    own = columns_of(rows, (field for field in _BACKLOG if field.name != "minutes"))
+    return pa.Table.from_pydict(own | lists, _BACKLOG)
 
 
 def _of_queues(

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from schemas import (
     ALLOCATIONS,
+    BACKLOG,
     COVERAGE,
     FINDINGS,
     GROUP_STATUS,
@@ -24,7 +25,14 @@ from spark_jobs.domain.evaluate import EvaluatedStep
 from spark_jobs.domain.kernel.coverage import CoverageRow
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.pipeline.exchange import RESULTS_ARROW, STEP_KEY, TABLES_ARROW, own_columns
-from spark_jobs.pipeline.publish.queue_rows import IntervalSpan, allocation_rows, interval_rows, progress_rows, step_key
+from spark_jobs.pipeline.publish.queue_rows import (
+    IntervalSpan,
+    allocation_rows,
+    backlog_rows,
+    interval_rows,
+    progress_rows,
+    step_key,
+)
 from spark_jobs.store.arrow_values import columns_of, completed, from_values, in_batches, one_array
 
 _topic_of = itemgetter("cluster", "consumer_group", "topic")
@@ -44,6 +52,7 @@ def tables(evaluated: Sequence[EvaluatedStep], topic: str | None = None) -> dict
         STRATEGY_COMPARISON: _few(STRATEGY_COMPARISON, evaluated, attrgetter("strategies")),
         FINDINGS: _few(FINDINGS, evaluated, attrgetter("findings")),
         COVERAGE: _few(COVERAGE, evaluated, lambda each: [each.coverage]),
+        BACKLOG: backlog_rows([(each.step, backlog) for each in evaluated for backlog in each.backlogs]),
     }
     return {
         table.name: of_table if topic is None else _of_topic(table, of_table, topic) for table, of_table in rows.items()

@@ -29,7 +29,7 @@ def row(**changes: Any) -> Row:
     found = {"worst_severity": "WARN", "finding_count": 2, "bottleneck": "LISTENER", "attribution": [growth()]}
     who = {"member_count": 2, "distinct_members": 2, "idle_members": 2}
     queues = {"queue_count": 3, "queues_with_one_owner": 1, "double_owned_queues": 1, "unassigned_queues": 1}
-    backlog = {"backlog_start": 100, "backlog_end": 115, "oldest_message_ms": 1}
+    backlog = {"backlog_start": 100, "backlog_end": 115, "backlog_max": 115, "oldest_message_ms": 1}
     rates = dict(zip(RATES, (1.0, 0.5), strict=True))
     return KEY | found | who | queues | backlog | rates | BUSY | changes
 
@@ -63,7 +63,8 @@ CASES = Cases(
             for name, value in growth().items()
             if name not in ("topic", "growth")
         ],
-        "growth_is_end_less_start": [good(backlog_end=116), good(backlog_start=99), good(attribution=[])],
+        "growth_is_end_less_start": [good(backlog_end=114), good(backlog_start=99), good(attribution=[])],
+        "highest_backlog_is_the_highest": [good(backlog_max=114)],
         "messages_are_not_negative": [
             good(backlog_start=-1, backlog_end=14),
             *(good(**{name: -1}) for name in ("oldest_message_ms",)),
@@ -97,7 +98,7 @@ CASES = Cases(
         good(member_count=None, distinct_members=None, idle_members=None),
         good(backlog_start=0, backlog_end=0, attribution=[], oldest_message_ms=0, **dict.fromkeys(RATES, 0.0)),
         good(backlog_start=None, backlog_end=None, oldest_message_ms=None, **dict.fromkeys(RATES)),
-        good(backlog_end=130, attribution=[growth(), growth(topic="t2")]),
+        good(backlog_end=130, backlog_max=130, attribution=[growth(), growth(topic="t2")]),
         good(backlog_end=85, attribution=[growth(growth=-15, residual=-25)]),
         good(attribution=None),
         good(**dict.fromkeys(BUSY)),

@@ -7,6 +7,7 @@ import pytest
 from expectations import SUITES, Suite
 from tests.unit.expectations import (
     allocations,
+    backlog,
     client_snapshots,
     coverage,
     findings,
@@ -34,6 +35,7 @@ ALL = (
     strategy_comparison.CASES,
     findings.CASES,
     coverage.CASES,
+    backlog.CASES,
 )
 
 
