@@ -39,7 +39,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """
     for place, interval in enumerate(step.replayed):
         for hit in _unassigned_hits(interval, step.settings.thresholds, step.replayed[:place]):
-            yield replace(hit, severity=WARN) if is_unused(step) else hit
+            until = interval.end if hit.cause == UnassignedCause.GROUP_OFFLINE else step.window.end
+            yield replace(hit, severity=WARN) if is_unused(step, until) else hit
     for split in split_views(step):
         yield from _disputed_hits(split.views, split.hit)
 
