@@ -21,6 +21,7 @@ from spark_jobs.domain.diagnosis.facts import (
     YesNo,
 )
 from spark_jobs.domain.diagnosis.standing import Standing
+from spark_jobs.domain.diagnosis.unused import all_expired
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.brokers import brokers_without_master
 from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans
@@ -83,6 +84,7 @@ def facts_of(step: AuditedStep, standing: Standing, client_id: str | None) -> Fa
         master=YesNo.NO if standing.queue.broker_name in without_master else YesNo.UNKNOWN,
         starved=_is_starved(step, standing),
         blocked=_is_blocked(step, standing),
+        expired=_is_expired(step, standing),
         commits=_commits(step, standing),
         reads_on=_reads_on(step, standing),
         by_hand=any(common(time, by_hand) for by_hand in pulling_by_hand(step)),
@@ -145,6 +147,12 @@ def _is_blocked(step: AuditedStep, standing: Standing) -> bool:
     offsets = samples.consumed_to[samples.inside(standing.start + 1, standing.end)][:, other_columns]
     is_known = (offsets[:-1] != UNKNOWN) & (offsets[1:] != UNKNOWN)
     return bool((is_known & (np.diff(offsets, axis=0) > 0)).any())
+
+
+def _is_expired(step: AuditedStep, standing: Standing) -> bool:
+    """Return whether what the offset counts is deleted, and nothing came meanwhile."""
+    topic, span = standing.queue.topic, standing.span
+    return span.produced <= 0 and all_expired(step, topic, span.queue, span.offset, standing.stored)
 
 
 def commits_of(step: AuditedStep, topic: str) -> SeldomCommits | None:

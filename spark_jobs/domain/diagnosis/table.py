@@ -39,6 +39,7 @@ class StandingCause(StrEnum):
     NEVER_COMMITTED = "NEVER_COMMITTED"
     OWNERS_UNKNOWN = "OWNERS_UNKNOWN"
     MISCOUNTED = "MISCOUNTED"
+    EXPIRED = "EXPIRED"
     SUSPENDED = "SUSPENDED"
     NOTHING_PULLED = "NOTHING_PULLED"
     RETRIED_IN_PLACE = "RETRIED_IN_PLACE"
@@ -255,6 +256,18 @@ LINES: tuple[TableLine, ...] = (
         "NO_PROGRESS",
         headline="{members} in {groups} {members:fetches|fetch} nothing from {queues}: "
         "{members:it counts|they count} them as full, and {members:holds|hold} no message",
+    ),
+    TableLine(
+        StandingCause.EXPIRED,
+        lambda facts: facts.expired and _takes_nothing(facts),
+        "the owner has nothing in hand, nothing came meanwhile, and the broker does not have the message before the "
+        "offset, which is above its oldest offset (WARN)",
+        "The broker deleted the messages before the group consumed them. Clients such as rocketmq-client-go (issue "
+        "#571) do not commit past deleted messages. To be sure, ask for the message at the offset (`mqadmin "
+        "queryMsgByOffset`). If it is gone, reset the group to the newest offset. If it is there, look in the client's "
+        "log for a refused pull.",
+        "NO_PROGRESS",
+        headline="What {groups} has not consumed of {queues} is probably deleted",
     ),
     TableLine(
         StandingCause.SUSPENDED,

@@ -1,4 +1,4 @@
-"""Groups that are not used any more: nothing is connected, and their offsets are older than what brokers keep."""
+"""Messages that brokers deleted before a group consumed them, and groups that are not used any more."""
 
 import numpy as np
 
@@ -8,35 +8,56 @@ from spark_jobs.domain.model.history import RETRY, UNKNOWN, Place
 
 
 @cached_with_value
-def is_unused(step: AuditedStep) -> bool:
-    """Return whether no member is connected in all of the window, and at its first samples all queues with messages
-    have offsets below the oldest message that the broker keeps, or none was ever committed.
+def is_unused(step: AuditedStep, until: int) -> bool:
+    """Return whether no member is connected in the window before `until`, and at its first samples all queues with
+    messages have offsets below the oldest message that the broker keeps, or none was ever committed. A group without
+    offsets that gets members in the window is new.
     """
-    connected = any(span.state.connections for spans in step.memberships.values() for span in spans)
-    if connected or not step.memberships:
+    starts = [span.start for spans in step.memberships.values() for span in spans if span.state.connections]
+    if not step.memberships or any(start < until for start in starts):
         return False
-    states = [
-        is_old for topic in step.history.offsets if not topic.startswith(RETRY) for is_old in _old_queues(step, topic)
-    ]
+    topics = (topic for topic in step.history.offsets if not topic.startswith(RETRY))
+    states = [is_old for topic in topics for is_old in _old_queues(step, topic, is_new=bool(starts))]
     return bool(states) and all(states)
 
 
-def _old_queues(step: AuditedStep, topic: str) -> list[bool]:
-    """Of each queue with messages for the group at its first sample in the window, whether its offset is that old."""
+def _old_queues(step: AuditedStep, topic: str, *, is_new: bool) -> list[bool]:
+    """Of each queue with messages for the group at its first sample in the window, whether its offset is that old;
+    without an offset, whether the group is not new.
+    """
     samples = step.history.offsets[topic]
     seen = samples.inside(step.window.read_from, step.window.end)
     if seen.start == seen.stop:
         return []
     end, consumed = samples.end_offset[seen.start], samples.consumed_to[seen.start]
     waits = (end != UNKNOWN) & (end > 0) & (end > consumed)
-    columns = np.flatnonzero(waits).tolist()
-    return [_is_old(step, topic, samples.queues[column], int(consumed[column])) for column in columns]
+    columns, stored = np.flatnonzero(waits).tolist(), samples.last_timestamp[seen.start]
+    return [
+        not is_new
+        if consumed[column] == UNKNOWN
+        else _is_old(step, topic, samples.queues[column], int(consumed[column]), int(stored[column]))
+        for column in columns
+    ]
 
 
-def _is_old(step: AuditedStep, topic: str, queue: Place, consumed: int) -> bool:
-    """Return whether the first offset of a queue is unknown, or below the oldest message there."""
-    if consumed == UNKNOWN:
-        return True
-    stored = step.history.topics.get(topic)
-    oldest = stored.known_minimums(queue, step.window.read_from, step.window.end) if stored else None
-    return oldest is not None and bool(len(oldest)) and consumed < int(oldest[0])
+def _is_old(step: AuditedStep, topic: str, queue: Place, consumed: int, stored: int) -> bool:
+    """Return whether the first offset of a queue is below the oldest message there, or no message is left."""
+    oldest = _oldest(step, topic, queue)
+    is_below = oldest is not None and consumed < oldest
+    return is_below or all_expired(step, topic, queue, consumed, stored)
+
+
+def _oldest(step: AuditedStep, topic: str, queue: Place) -> int | None:
+    """The first oldest offset of a queue in the window; None: unknown."""
+    samples = step.history.topics.get(topic)
+    known = samples.known_minimums(queue, step.window.read_from, step.window.end) if samples else None
+    return int(known[0]) if known is not None and len(known) else None
+
+
+def all_expired(step: AuditedStep, topic: str, queue: Place, consumed: int, stored: int) -> bool:
+    """Return whether the broker deleted all messages of a queue: it has no store time of the one before the offset
+    (`stored` 0, `AdminBrokerProcessor`), and a lower oldest offset. It would correct that if a message were left
+    (`ConsumeQueue.correctMinOffset`, RocketMQ issue #8753).
+    """
+    oldest = _oldest(step, topic, queue)
+    return stored == 0 and oldest is not None and oldest < consumed

@@ -34,6 +34,13 @@ GIVEN_UP = "GIVEN_UP"
 RETRIED = "RETRIED"
 #: A listener that rejects so much is an ERROR.
 MOST_PERCENT = 50
+#: The broker delays the first retry by 10 s (`messageDelayLevel`, level 3).
+_RETRIED_WITHIN = 60 * SECOND
+_NONE_CAME_BACK = (
+    "None of what they reject came back, though the first retry is due after 10 s. Unless the listener asks for a "
+    "longer delay or for dead letters, the broker delivers no delayed messages: compare both numbers of each "
+    "scheduleMessageOffset in `mqadmin brokerStatus` (RocketMQ issue #1472)."
+)
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -80,9 +87,11 @@ def _retried_in_place(step: AuditedStep) -> Iterator[RuleHit]:
 
 def _listener_hits(step: AuditedStep, retried: Iterable[RuleHit]) -> Iterator[RuleHit]:
     """Those of clients that do not just retry one message in its place."""
+    none_came_back = _none_came_back(step)
     retried_of = by_key(retried, lambda hit: (hit.implicated, hit.topic))
     for client_id, client in step.history.clients.items():
         for topic, failing in failing_listeners(client, step.window, step.settings):
+            lasts = bool(failing) and failing[-1].end - failing[0].start >= _RETRIED_WITHIN
             for span in seen_twice(failing):
                 start, end, _, rate = span
                 if any(common((start, end), (hit.start, hit.end)) for hit in retried_of.get((client_id, topic), ())):
@@ -93,7 +102,15 @@ def _listener_hits(step: AuditedStep, retried: Iterable[RuleHit]) -> Iterator[Ru
                     severity=ERROR if rate.failed_percent >= MOST_PERCENT else WARN,
                     weight=rate.failed_percent,
                     measures={**rate._asdict(), **_counts(step)},
+                    hint=_NONE_CAME_BACK if none_came_back and lasts and not client.consumes_orderly else None,
                 )
+
+
+def _none_came_back(step: AuditedStep) -> bool:
+    """Return whether the retry topic of a group that pulls got nothing in the step, nor its dead letters."""
+    retried = [each for each in step.progress if each.interval.topic.startswith(RETRY)]
+    pull = all(each.interval.allocation and not each.interval.has_popping_members for each in retried)
+    return bool(retried) and pull and not any(each.produced.any() for each in retried) and dead_letters(step) is None
 
 
 def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:

@@ -39,7 +39,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         produced = known_sum(queue.produced for queue in queues)
         seen = (interval.seen_at for interval in empty if interval.start < end and interval.end > start)
         yield RuleHit(
-            *(start, end, UNUSED if is_unused(step) else NO_MEMBERS),
+            *(start, end, UNUSED if is_unused(step, end) else NO_MEMBERS),
             seen_at=min(max((at for at in seen if at is not None), default=start), end),
             minimum_seen_seconds=step.settings.thresholds.settled_seconds,
             measures={"backlog_end": known_sum(queue.backlog_end for queue in queues), "produced": produced},
@@ -76,8 +76,8 @@ RULE = Rule(
             "Start a consumer, or delete the group if it is not needed.",
         ),
         UNUSED: Cause(
-            "no member in the window, and the first offsets are below the oldest message of every queue, or none was "
-            "ever committed (WARN)",
+            "no member in the window until then, and the first offsets are below the oldest message of every queue, or "
+            "none was ever committed, or no message is left (WARN)",
             "The group has not been used for longer than its messages are kept. Delete it, or silence it. If it is "
             "needed, start a consumer: what is deleted does not come again.",
             headline="{groups} is not used: no consumer is connected, and its offsets are older than all messages",

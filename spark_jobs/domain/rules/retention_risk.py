@@ -19,7 +19,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (interval, lagging queue whose messages are lost or expire): by oldest offsets, or else by age; none of a
     group that is not used.
     """
-    if is_unused(step):
+    if is_unused(step, step.window.end):
         return
     thresholds = step.settings.thresholds
     minimums: dict[str, Minimums] = {}

@@ -52,7 +52,8 @@ RULE = Rule(
         ALL_THREADS_BUSY: Cause(
             "at least `busy_percent` (90) of its threads are busy: response time × rate ÷ the most messages of a call "
             "(`consume_batch_size`; unknown: 1)",
-            "Make the listener faster, or give the client more consume threads (consumeThreadMin, consumeThreadMax). "
+            "Make the listener faster, or give the client more consume threads: raise consumeThreadMin, and "
+            "consumeThreadMax if it is less. consumeThreadMax alone adds none (RocketMQ issue #5290). "
             "`status` answers whether more consumers would have helped.",
             commands=(THREAD_DUMP,),
         ),

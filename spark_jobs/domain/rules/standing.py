@@ -33,6 +33,7 @@ _OF_CLIENTS = (
 _MILD: Mapping[StandingCause, str] = {
     StandingCause.PRIORITY_STARVATION: INFO,
     StandingCause.FILTERED: INFO,
+    StandingCause.EXPIRED: WARN,
     StandingCause.SLOW_CALLS: WARN,
 }
 #: Members that do not subscribe to the topic leave queues that their replayed owners do not hold.

@@ -8,12 +8,15 @@ from spark_jobs.domain.diagnosis.unused import is_unused
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
-from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.history import UNKNOWN, Place
+from spark_jobs.domain.model.message_queue import PERM_READ
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rocketmq.strategies import StrategySource
 from spark_jobs.domain.rules.commands import READ_PERMISSION
-from spark_jobs.domain.rules.queue_owners import DISPUTED, owners, queue_hit, unassigned_queues
+from spark_jobs.domain.rules.queue_owners import DISPUTED, UNASSIGNED, owners, queue_hit, unassigned_queues
 from spark_jobs.domain.rules.rule import Cause, Follows, Rule, clients, everything, queues, severity_by_harm, topics
 from spark_jobs.domain.rules.split_views import split_views
 
@@ -39,7 +42,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """
     for place, interval in enumerate(step.replayed):
         for hit in _unassigned_hits(interval, step.settings.thresholds, step.replayed[:place]):
-            yield replace(hit, severity=WARN) if is_unused(step) else hit
+            until = interval.end if hit.cause == UnassignedCause.GROUP_OFFLINE else step.window.end
+            yield replace(hit, severity=WARN) if is_unused(step, until) else hit
+    yield from _never_read(step)
     for split in split_views(step):
         yield from _disputed_hits(split.views, split.hit)
 
@@ -59,6 +64,37 @@ def _unassigned_hits(
             yield replace(hit, minimum_seen_seconds=thresholds.settled_seconds)
         elif cause != UnassignedCause.BEYOND_READ_QUEUES:
             yield hit
+
+
+def _never_read(step: AuditedStep) -> Iterator[RuleHit]:
+    """The hits of a topic that no member may read, in queues of which the group never committed an offset: members keep
+    the queues that they had, and had none of these.
+    """
+    for interval in step.intervals:
+        samples = step.history.offsets.get(interval.topic)
+        if interval.reason is not Reason.NO_READABLE_QUEUE or samples is None:
+            continue
+        routes = (span.state for span in step.routes[interval.topic] if span.start <= interval.start < span.end)
+        forbidden = {entry.broker_name for route in routes for entry in route if not entry.perm & PERM_READ}
+        seen = samples.inside(interval.start, interval.end)
+        never = (samples.consumed_to[seen] == UNKNOWN).all(axis=0) & (samples.end_offset[seen] > 0).any(axis=0)
+        unread = [queue for queue, is_never in zip(samples.queues, never, strict=True) if is_never]
+        for queue in (queue for queue in unread if queue in interval.unreadable and queue[0] in forbidden):
+            unassigned = FindingQueue(interval.topic, *queue, UNASSIGNED)
+            hit = queue_hit(interval, unassigned, UnassignedCause.BROKER_NOT_READABLE)
+            yield replace(hit, hint=_messages_in(step, interval, unread))
+
+
+def _messages_in(step: AuditedStep, interval: RebalanceInterval, queues: Collection[Place]) -> str | None:
+    """A sentence on the messages that the queues held at the end of the interval."""
+    samples = step.history.topics.get(interval.topic)
+    rows = samples.inside(interval.start, interval.end) if samples else slice(0)
+    if samples is None or rows.start == rows.stop or not samples.columns.keys() >= set(queues):
+        return None
+    columns = [samples.columns[queue] for queue in queues]
+    oldest, following = samples.min_offset[rows][-1, columns], samples.max_offset[rows][-1, columns]
+    is_known = UNKNOWN not in (*oldest, *following)
+    return f"The queues hold {count(int((following - oldest).sum()), 'message')}." if is_known else None
 
 
 def _last_owners(queue: FindingQueue, before: Sequence[RebalanceInterval]) -> str | None:

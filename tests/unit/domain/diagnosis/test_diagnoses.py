@@ -12,7 +12,7 @@ from spark_jobs.domain.model.series import Span
 from tests.support.builders import broker_said
 from tests.support.client_groups import held, measured
 from tests.support.client_steps import recorded_step, replayed
-from tests.support.samples import progress
+from tests.support.samples import oldest, progress
 from tests.support.snapshots import client, offsets
 from tests.support.times import micros
 
@@ -94,6 +94,21 @@ def test_nothing_in_hand_of_all_queues_is_another_matter_than_of_one() -> None:
     nothing = {"cached_count": 0}
     assert causes(nothing, stands=(0, 1)) == ["0 SUSPENDED", "1 SUSPENDED"]
     assert causes(nothing) == ["0 NOTHING_PULLED"]
+
+
+@pytest.mark.parametrize(
+    ("stored", "minimum", "produced", "cause"),
+    [(0, 3, 0, "EXPIRED"), (1, 3, 0, "SUSPENDED"), (0, 7, 0, "SUSPENDED"), (0, 3, 1, "SUSPENDED")],
+    ids=["no store time", "a store time", "the oldest message waits", "a message came"],
+)
+def test_what_the_broker_deleted_is_not_pulled(stored: int, minimum: int, produced: int, cause: str) -> None:
+    read = [offsets(second, *[(99 + produced * second, 7, stored)] * 2) for second in TIMES]
+    own = ([held("t", number, second, {"cached_count": 0}) for number in (0, 1)] for second in TIMES)
+    asked = [client(second, owned_queues=queues) for second, queues in zip(TIMES, own, strict=True)]
+    step = recorded_step(asked, replayed("t", 0, 660, {"c1": [0, 1]}, 2), read=read)
+    minimums = oldest([("b", 0), ("b", 1)], {0: [f"{minimum}/99"] * 2})
+    step = replace(step, history=replace(step.history, topics={"t": minimums}))
+    assert {each.cause for each in diagnoses(step)} == {cause}
 
 
 def test_a_queue_that_moves_has_no_diagnosis() -> None:

@@ -94,6 +94,8 @@ def facts(text: str) -> Facts:
         nothing in hand in all its queues    | process=ANSWERS in_hand=NOTHING pulls=CONTINUE extent=ALL_OF_OWNER | SUSPENDED
         … in all of the topic                | process=ANSWERS in_hand=NOTHING extent=ALL_OF_TOPIC | SUSPENDED
         … in some of them                    | process=ANSWERS in_hand=NOTHING pulls=CONTINUE      | NOTHING_PULLED
+        … and the broker deleted what waits  | expired process=ANSWERS in_hand=NOTHING pulls=CONTINUE extent=ALL_OF_OWNER | EXPIRED
+        … of what is in hand                 | expired process=ANSWERS in_hand=SOME             | UNEXPLAINED
         a wrong count of what is in hand     | process=ANSWERS in_hand=MISCOUNTED pulls=CONTINUE extent=ALL_OF_OWNER | MISCOUNTED
         an orderly message that fails        | process=ANSWERS in_hand=SOME orderly=YES lock=FRESH oldest=COMMITTED listener=FAILS | RETRIED_IN_PLACE
         … or is tried without a failure      | in_hand=SOME orderly=YES oldest=COMMITTED listener=FINISHES | RETRIED_IN_PLACE

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from spark_jobs.domain.model.finding import Finding
@@ -16,16 +17,18 @@ from tests.support.times import micros
 QUEUES = [("b", 0), ("b", 1)]
 
 
-def reported(first: str, minimums: str, connected: bool = False) -> set[tuple[str, str | None, str]]:
+def reported(first: str, minimums: str, connected: bool = False, stored: int = 1) -> set[tuple[str, str | None, str]]:
     """Rule, cause and severity of a group without members from 0 s on. `first`: end and consumer offset of each queue
     at the first sample, to which 100 messages come; `minimums`: oldest and next messages; `connected`: a member was
-    there before.
+    there before; `stored`: the store time of the message before each offset.
     """
     ends = [cell.split("/") for cell in first.split()]
     rows = {0: first.split(), 600: [f"{int(end) + 100}/{consumed}" for end, consumed in ends]}
+    samples = offsets(QUEUES, rows)
+    samples = replace(samples, last_timestamp=np.where(samples.last_timestamp == 1, stored, samples.last_timestamp))
     step = audited_step(
         interval(-400, 3600, (), allocation((), "- -"), seen_at=3590),
-        offsets={"t": offsets(QUEUES, rows)},
+        offsets={"t": samples},
         topics={"t": oldest(QUEUES, {0: minimums.split(), 600: minimums.split()})},
     )
     connections = (Connection("c1"),) if connected else ()
@@ -43,6 +46,20 @@ def reported(first: str, minimums: str, connected: bool = False) -> set[tuple[st
 )
 def test_a_group_that_is_not_used_is_a_warning_and_its_deleted_messages_are_none(first: str, minimums: str) -> None:
     assert reported(first, minimums) == {("GROUP_OFFLINE", "UNUSED", "WARN")}
+
+
+@pytest.mark.parametrize(
+    ("minimums", "stored", "rule"),
+    [
+        ("500/900 400/800", 0, ("GROUP_OFFLINE", "UNUSED", "WARN")),
+        ("500/900 400/800", 1, ("GROUP_OFFLINE", "NO_MEMBERS", "ERROR")),
+        ("700/900 650/800", 0, ("GROUP_OFFLINE", "NO_MEMBERS", "ERROR")),  # what waits is still there
+    ],
+)
+def test_without_the_message_before_the_offset_and_with_a_lower_oldest_offset_none_is_left(
+    minimums: str, stored: int, rule: tuple[str, str, str]
+) -> None:
+    assert rule in reported("900/700 800/650", minimums, stored=stored)
 
 
 @pytest.mark.parametrize(

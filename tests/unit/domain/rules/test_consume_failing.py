@@ -115,6 +115,14 @@ def test_where_no_client_reports_failures_the_retry_topic_shows_them() -> None:
     assert RULE.detail(finding) == words
 
 
+def test_that_nothing_came_back_of_what_listeners_reject_is_named() -> None:
+    """Unless they consume in order, and so retry it in its place."""
+    for retried, orderly, is_named in ((0, False, True), (1, False, False), (0, True, False)):
+        statuses = [reported(second, well=1.0, failed=1.0, consume_orderly=orderly) for second in TIMES]
+        (finding,) = sent_back(100, retried, *statuses)
+        assert ("the broker delivers no delayed messages" in finding.advice) is is_named
+
+
 @pytest.mark.parametrize(("retried", "severity"), [(49, "WARN"), (50, "ERROR")])
 def test_half_of_what_is_consumed_sent_back_is_an_error(retried: int, severity: str) -> None:
     assert [finding.severity for finding in sent_back(100, retried)] == [severity]

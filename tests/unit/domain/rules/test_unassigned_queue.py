@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from schemas import OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import Condition
 from spark_jobs.domain.model.history import GroupHistory, Membership
@@ -12,8 +13,9 @@ from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.unassigned_queue import RULE, may_be_unassigned
 from tests.support.builders import allocation, audited_step, interval, members
 from tests.support.findings import rule_hit
-from tests.support.kernel import series_of
-from tests.support.times import micros, second_of
+from tests.support.kernel import evaluated, series_of
+from tests.support.snapshots import healthy_group, offsets
+from tests.support.times import HOUR, micros, second_of
 
 
 def test_each_queue_without_owner_with_its_cause_and_whose_share_it_is() -> None:
@@ -53,6 +55,23 @@ def test_a_group_must_be_offline_for_longer_than_a_restart_takes() -> None:
     assert findings(audited_step(restarted), [RULE]) == []
     (found,) = findings(audited_step(offline), [RULE])
     assert found.cause == "GROUP_OFFLINE"
+
+
+@pytest.mark.parametrize(
+    ("perm", "read_queues", "consumed", "is_unassigned"),
+    [(2, 1, 0, True), (2, 1, 5, False), (6, 0, 0, False), (6, 1, 0, False)],
+    ids=["never committed", "members may have it", "no queue to read", "readable"],
+)
+def test_nobody_has_the_queues_of_a_topic_that_was_never_readable(
+    perm: int, read_queues: int, consumed: int, is_unassigned: bool
+) -> None:
+    rows = healthy_group(range(0, 620, 20), "c1")
+    for row in rows[ROUTE_SNAPSHOTS]:
+        row["queues"] = [row["queues"][0] | {"perm": perm, "read_queue_nums": read_queues, "write_queue_nums": 1}]
+    rows[OFFSET_SNAPSHOTS] = [offsets(second, (10 + second, consumed, consumed)) for second in range(0, 620, 20)]
+    (step,) = evaluated(rows, HOUR)
+    found = [(each.cause, each.severity) for each in step.findings if each.rule == "UNASSIGNED_QUEUE"]
+    assert found == ([("BROKER_NOT_READABLE", "ERROR")] if is_unassigned else [])
 
 
 def _asked(step: AuditedStep, *seconds: int) -> AuditedStep:
