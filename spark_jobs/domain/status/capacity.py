@@ -1,16 +1,17 @@
 """Would more consumers have helped? The answer names what limited a group while its backlog grew."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from spark_jobs.domain.diagnosis.facts import Owner
 from spark_jobs.domain.diagnosis.table import LINES
 from spark_jobs.domain.phrases import count, names_text
 
 
 class Limit(StrEnum):
-    """The bottleneck of a group; of several that apply to one queue at one time, the first counts."""
+    """The bottleneck of a group, in the order of the table: the first line that fits a queue's facts is its limit."""
 
     UNKNOWN_BACKLOG = "UNKNOWN_BACKLOG"
     UNKNOWN_MEMBERS = "UNKNOWN_MEMBERS"
@@ -44,9 +45,24 @@ class Limit(StrEnum):
     PULLS = "PULLS"
     LISTENER = "LISTENER"
     LISTENER_AND_QUEUES = "LISTENER_AND_QUEUES"
+    POP_MEMBERS = "POP_MEMBERS"
     QUEUES = "QUEUES"
     UNEXPLAINED = "UNEXPLAINED"
-    POP_MEMBERS = "POP_MEMBERS"
+
+
+@dataclass(frozen=True)
+class GrowthFacts:
+    """The facts of a queue that falls behind, in one interval.
+
+    `named`: the first limit that a finding about the queue or its owner stands for, else what its own samples show (a
+    backlog that only fell, an offset that went back, or why it stood). `owner` None: no member owns it. `room`: one
+    more member would own a queue. `popped`: members pop.
+    """
+
+    named: Limit | None = None
+    owner: Owner | None = Owner.CLIENT
+    room: bool = True
+    popped: bool = False
 
 
 class HeldBack(NamedTuple):
@@ -147,6 +163,25 @@ for _line in LINES:
     _limit = Limit(_line.bottleneck)
     if _limit is not Limit.HELD_BACK:  # whose rules have names of their own for it
         SIGNS[_limit] = (*SIGNS.get(_limit, ()), *(f"{_rule}/{_line.cause}" for _rule in _line.rules))
+#: What findings may say without knowing the owners of queues, and what they may not if no broker lists the members.
+_BY_SHARES = (None, Limit.LISTENER)
+_BY_MEMBERS = (*_BY_SHARES, Limit.STUCK_CONSUMER, Limit.UNKNOWN_OWNERS)
+#: The lines of the table that need more than their own finding. The last one fits everything.
+_FITS: dict[Limit, Callable[[GrowthFacts], bool]] = {
+    Limit.UNKNOWN_MEMBERS: lambda facts: facts.owner is Owner.UNSEEN and facts.named in _BY_MEMBERS,
+    Limit.UNKNOWN_OWNERS: lambda facts: (
+        facts.named is Limit.UNKNOWN_OWNERS
+        or (facts.owner is Owner.HANDED_OUT and facts.named is None)
+        or (facts.owner is Owner.NOT_REPLAYED and facts.named in _BY_SHARES)
+    ),
+    # A group takes its time to agree.
+    Limit.NO_BACKLOG: lambda facts: facts.owner is None and facts.named is None,
+    Limit.LISTENER: lambda facts: facts.named is Limit.LISTENER and facts.room and not facts.popped,
+    Limit.LISTENER_AND_QUEUES: lambda facts: facts.named is Limit.LISTENER and not facts.popped,
+    Limit.POP_MEMBERS: lambda facts: facts.named is Limit.LISTENER,
+    Limit.QUEUES: lambda facts: not facts.room and not facts.popped,
+    Limit.UNEXPLAINED: lambda _: True,
+}
 #: Limits that are none, as far as the backlog of all queues is known.
 _NOTHING_GREW = (Limit.NO_BACKLOG, Limit.WORKED_OFF)
 _YES = "Yes, at least {more}, up to {readable} in all"
@@ -228,15 +263,9 @@ _NOTHING_WAITED = "No: no consumer was connected, but no messages waited in {que
 _SOMEBODY_KEPT_UP = "No: the members kept up, though the owners of the queues are not known."
 
 
-def with_shares(named: Limit | None, *, more_would_own: bool, popped: bool = False) -> Limit:
-    """The limit that findings stand for (`named`), or that of the shares; `more_would_own`: one more member would own
-    a queue.
-    """
-    if named is None:
-        return Limit.UNEXPLAINED if more_would_own or popped else Limit.QUEUES
-    if named is not Limit.LISTENER:
-        return named
-    return Limit.POP_MEMBERS if popped else Limit.LISTENER if more_would_own else Limit.LISTENER_AND_QUEUES
+def limit_of(facts: GrowthFacts) -> Limit:
+    """The limit of these facts: the first line that fits. Most lines need only a finding that stands for them."""
+    return next(limit for limit in Limit if (_FITS[limit](facts) if limit in _FITS else facts.named is limit))
 
 
 def limit(group: GroupInStep) -> Limit:
@@ -247,17 +276,8 @@ def limit(group: GroupInStep) -> Limit:
 
 
 def more_members_help(limit: Limit) -> bool | None:
-    """Return whether more members would have helped; None: it is not known."""
-    if limit in (
-        Limit.UNKNOWN_BACKLOG,
-        Limit.UNKNOWN_MEMBERS,
-        Limit.UNKNOWN_OWNERS,
-        Limit.FILTERED,
-        Limit.COMMITS_SELDOM,
-        Limit.UNEXPLAINED,
-    ):
-        return None
-    return limit in (Limit.POP_MEMBERS, Limit.NO_MEMBERS, Limit.LISTENER)
+    """Return whether more members would have helped, as the advice says; None: it is not known."""
+    return None if ADVICE[limit].startswith("Unknown") else ADVICE[limit].startswith("Yes")
 
 
 def busiest_member_queues(queues: int, members: int | None) -> int | None:
