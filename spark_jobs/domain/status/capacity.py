@@ -43,9 +43,11 @@ class Limit(StrEnum):
     REWOUND = "REWOUND"
     NO_PROGRESS = "NO_PROGRESS"
     PULLS = "PULLS"
+    LARGE_MESSAGES = "LARGE_MESSAGES"
     LISTENER = "LISTENER"
     LISTENER_AND_QUEUES = "LISTENER_AND_QUEUES"
     POP_MEMBERS = "POP_MEMBERS"
+    IMBALANCE = "IMBALANCE"
     QUEUES = "QUEUES"
     UNEXPLAINED = "UNEXPLAINED"
 
@@ -102,15 +104,9 @@ class GroupInStep:
     unknown_at_first: int = 0
     wrong: Sequence[str] = ()
 
-    @property
-    def busiest_member_queues(self) -> int | None:
-        """Queues of the member with the most, shared evenly; None without members."""
-        return busiest_member_queues(self.queues, self.members)
 
-    @property
-    def busiest_member_queues_with_one_more(self) -> int | None:
-        """Queues of the member with the most, with one more member."""
-        return None if self.members is None else busiest_member_queues(self.queues, self.members + 1)
+def _of(rule: str, *causes: str) -> tuple[str, ...]:
+    return tuple(f"{rule}/{cause}" for cause in causes)
 
 
 _SLOW_LISTENER = ("SLOW_LISTENER", "FLOW_CONTROLLED", "NEAR_CAPACITY/LISTENER")
@@ -125,24 +121,15 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     ),
     Limit.ALLOCATION: (
         "MIXED_STRATEGIES",
-        "UNASSIGNED_QUEUE/MIXED_STRATEGIES",
-        "UNASSIGNED_QUEUE/MIXED_CLIENTS",
-        "UNASSIGNED_QUEUE/MEMBER_BROADCASTS",
-        "UNASSIGNED_QUEUE/CONFIG_HOLE",
-        "UNASSIGNED_QUEUE/MACHINE_ROOM_BUG",
-        "UNASSIGNED_QUEUE/ROOM_FILTER",
-        "UNASSIGNED_QUEUE/NO_VIRTUAL_NODES",
-        "UNASSIGNED_QUEUE/NOT_LISTED",
+        *_of("UNASSIGNED_QUEUE", "MIXED_STRATEGIES", "MIXED_CLIENTS", "MEMBER_BROADCASTS", "CONFIG_HOLE"),
+        *_of("UNASSIGNED_QUEUE", "MACHINE_ROOM_BUG", "ROOM_FILTER", "NO_VIRTUAL_NODES", "NOT_LISTED"),
     ),
     Limit.UNREACHABLE_BROKER: ("BROKER_NOT_READABLE/NOT_REACHED",),
     Limit.VIEWS_DISAGREE: ("MEMBERSHIP_VIEW_SPLIT",),
     Limit.UNREADABLE_QUEUES: (
         "UNASSIGNED_QUEUE/BROKER_NOT_READABLE",
         "STRANDED_WRITE_QUEUES",
-        "BROKER_NOT_READABLE/LEFT_ROUTE",
-        "BROKER_NOT_READABLE/STORE_LOST",
-        "BROKER_NOT_READABLE/NO_READ_PERMISSION",
-        "BROKER_NOT_READABLE/BROKER_PERMISSION",
+        *_of("BROKER_NOT_READABLE", "LEFT_ROUTE", "STORE_LOST", "NO_READ_PERMISSION", "BROKER_PERMISSION"),
         "BROKER_NOT_READABLE/QUEUES_REMOVED",
     ),
     Limit.ALLOCATION_DRIFT: ("ALLOCATION_DRIFT/HOLDS_LESS", "ALLOCATION_DRIFT/NAME_SERVERS_DIFFER"),
@@ -156,6 +143,8 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.REDELIVERIES: ("POP_REDELIVERING",),
     Limit.PULLS: ("CONSUMER_LAGGING/PULLS", "NEAR_CAPACITY/PULLS"),
     Limit.RECONNECTS: ("FLAPPING_MEMBER/RECONNECTS",),
+    Limit.LARGE_MESSAGES: ("FLOW_CONTROLLED/CACHED_SIZE",),
+    Limit.IMBALANCE: _of("LOAD_IMBALANCE", "HASH_RING", "ROOMS", "CONFIGURED", "REMAINDERS"),
     Limit.LISTENER: _SLOW_LISTENER,
     Limit.LISTENER_AND_QUEUES: _SLOW_LISTENER,
 }
@@ -166,13 +155,11 @@ for _line in LINES:
 #: What findings may say without knowing the owners of queues, and what they may not if no broker lists the members.
 _BY_SHARES = (None, Limit.LISTENER)
 _BY_MEMBERS = (*_BY_SHARES, Limit.STUCK_CONSUMER, Limit.UNKNOWN_OWNERS)
-#: The lines of the table that need more than their own finding. The last one fits everything.
+#: When a limit fits if no finding stands for it, or only one for LISTENER. The last line fits everything.
 _FITS: dict[Limit, Callable[[GrowthFacts], bool]] = {
     Limit.UNKNOWN_MEMBERS: lambda facts: facts.owner is Owner.UNSEEN and facts.named in _BY_MEMBERS,
     Limit.UNKNOWN_OWNERS: lambda facts: (
-        facts.named is Limit.UNKNOWN_OWNERS
-        or (facts.owner is Owner.HANDED_OUT and facts.named is None)
-        or (facts.owner is Owner.NOT_REPLAYED and facts.named in _BY_SHARES)
+        facts.named in {Owner.HANDED_OUT: (None,), Owner.NOT_REPLAYED: _BY_SHARES}.get(facts.owner or Owner.CLIENT, ())
     ),
     # A group takes its time to agree.
     Limit.NO_BACKLOG: lambda facts: facts.owner is None and facts.named is None,
@@ -236,6 +223,10 @@ ADVICE: dict[Limit, str] = {
     "waited for.",
     Limit.PULLS: "No: pulls brought less than came, while threads were idle, and {peak}. Add queues, or let clients "
     "read from a slave.",
+    Limit.LARGE_MESSAGES: "No: large messages filled a client's cache while its threads were idle, and {peak}. Raise "
+    "pullThresholdSizeForQueue.",
+    Limit.IMBALANCE: "Unknown: the members with more than an even share of the queues fell behind, and only they did, "
+    "and {peak}. First make the shares even.",
     Limit.LISTENER: f"{_YES}, {_CAN_HANDLE}: the listener was the limit, {{members}} shared {{queues}}, and "
     "{peak}.{threads}",
     Limit.LISTENER_AND_QUEUES: "No: the listener was the limit, {members} shared {queues}, and {peak}. Make it "
@@ -246,26 +237,21 @@ ADVICE: dict[Limit, str] = {
     Limit.POP_MEMBERS: f"Yes, any number more, {_CAN_HANDLE}: {{members}} popped from {{queues}}, and "
     "{peak}.{threads}",
 }
-#: By rule, what is said under these limits of a group whose backlog did not grow.
+#: By rule, the answer for a group whose backlog did not grow.
 _DID_NOT_KEEP_UP = {
-    "MESSAGES_SKIPPED": ("No: the backlog went with a jump of the consumer offsets.", _NOTHING_GREW),
-    "CONSUMER_STALLED": ("No: few messages waited, in queues of which none was consumed.", (Limit.NO_BACKLOG,)),
-    "OFFSET_REWOUND": (
-        "No: consumer offsets went back, and the group worked off what it had to consume again.",
-        (Limit.NO_BACKLOG,),
-    ),
-    "MEMBERSHIP_VIEW_SPLIT": (
-        "No: brokers listed different members, and the group worked off what waited meanwhile.",
-        (Limit.NO_BACKLOG,),
-    ),
+    "MESSAGES_SKIPPED": "No: the backlog went with a jump of the consumer offsets.",
+    "CONSUMER_STALLED": "No: few messages waited, in queues of which none was consumed.",
+    "OFFSET_REWOUND": "No: consumer offsets went back, and the group worked off what it had to consume again.",
+    "MEMBERSHIP_VIEW_SPLIT": "No: brokers listed different members, and the group worked off what waited meanwhile.",
 }
 _NOTHING_WAITED = "No: no consumer was connected, but no messages waited in {queues}."
 _SOMEBODY_KEPT_UP = "No: the members kept up, though the owners of the queues are not known."
 
 
 def limit_of(facts: GrowthFacts) -> Limit:
-    """The limit of these facts: the first line that fits. Most lines need only a finding that stands for them."""
-    return next(limit for limit in Limit if (_FITS[limit](facts) if limit in _FITS else facts.named is limit))
+    """The first limit that fits these facts. Busy threads alone do not decide it: the shares do, too."""
+    named = None if facts.named is Limit.LISTENER else facts.named
+    return next(limit for limit in Limit if named is limit or (limit in _FITS and _FITS[limit](facts)))
 
 
 def limit(group: GroupInStep) -> Limit:
@@ -280,9 +266,9 @@ def more_members_help(limit: Limit) -> bool | None:
     return None if ADVICE[limit].startswith("Unknown") else ADVICE[limit].startswith("Yes")
 
 
-def busiest_member_queues(queues: int, members: int | None) -> int | None:
-    """Queues of the member with the most, shared evenly; None without members."""
-    return -(-queues // members) if members else None
+def busiest_member_queues(queues: int, members: int | None, more: int = 0) -> int | None:
+    """Queues of the member with the most, shared evenly, with so many `more`; None without members."""
+    return None if members is None or not members + more else -(-queues // (members + more))
 
 
 def advice(group: GroupInStep) -> str:
@@ -300,8 +286,9 @@ def advice(group: GroupInStep) -> str:
 
 
 def _did_not_keep_up(group: GroupInStep, group_limit: Limit) -> str | None:
-    texts = _DID_NOT_KEEP_UP.items()
-    return next((text for rule, (text, limits) in texts if rule in group.wrong and group_limit in limits), None)
+    """The answer of the first rule; only a jump also makes a backlog fall."""
+    rules = {Limit.NO_BACKLOG: [*_DID_NOT_KEEP_UP], Limit.WORKED_OFF: ["MESSAGES_SKIPPED"]}.get(group_limit, ())
+    return next((_DID_NOT_KEEP_UP[rule] for rule in rules if rule in group.wrong), None)
 
 
 def _kept_up(group: GroupInStep) -> str:
@@ -356,9 +343,6 @@ def _peak(held_back: HeldBack, *, at_least: bool) -> str:
 def _threads(held_back: HeldBack) -> str:
     if not held_back.slow_members or held_back.threads is None:
         return ""
-    who = (
-        "The slow member has"
-        if held_back.slow_members == 1
-        else f"The {held_back.slow_members:,} slow members together have"
-    )
+    several = f"The {held_back.slow_members:,} slow members together have"
+    who = "The slow member has" if held_back.slow_members == 1 else several
     return f" {who} {count(held_back.threads, 'consume thread')}."

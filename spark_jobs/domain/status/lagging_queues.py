@@ -151,9 +151,8 @@ def _worked_off(waiting: BacklogSamples, entries: Entries, enough: int) -> Laggi
         return None
     row, place = entries[-1]
     growths = [Growth(row, place, 0, row.start, row.end, is_worked_off=True)]
-    return LaggingQueue(
-        *_name(entries), int(messages.max()), waiting.waited(0, len(times) - 1), growths, times, messages
-    )
+    waited = waiting.waited(0, len(times) - 1)
+    return LaggingQueue(*_name(entries), int(messages.max()), waited, growths, times, messages)
 
 
 def highest_together(queues: Iterable[LaggingQueue]) -> tuple[int, int]:

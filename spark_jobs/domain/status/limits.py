@@ -8,6 +8,7 @@ import numpy as np
 
 from spark_jobs.domain.diagnosis.diagnoses import Diagnosis, by_queue
 from spark_jobs.domain.diagnosis.facts import Owner
+from spark_jobs.domain.diagnosis.pulls import has_few_in_hand
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.handed_out import may_be_behind_proxies
 from spark_jobs.domain.kernel.removed_queues import RemovedQueue, removed_queues
@@ -37,13 +38,16 @@ def held_back(
     was removed to UNREADABLE_QUEUES, with its last known backlog, because no consumer can work that off. Queues
     with an unknown backlog that nobody consumed count, with no messages, where messages are not ruled out.
     """
-    signs, stood = _signs(step, findings), by_queue(step)
+    offsets = {**step.history.offsets, **step.unread}
+    lagging = list(lagging_queues(queues, offsets, step.window, step.settings))
+    signs, stood = _signs(step, findings, lagging), by_queue(step)
     piles: dict[Limit, list[_Limited]] = {}
     left = {MessageQueue(each.topic, *each.queue): each for each in removed_queues(step)}
-    removed = {queue: each for queue, each in left.items() if _is_removed(signs.get(queue, ()))}
+    by_finding = {about for about, of in signs.items() if any(_QUEUES_REMOVED in _names(sign) for _, sign in of)}
+    removed = {queue: each for queue, each in left.items() if queue in by_finding}
     if removed:
         piles[Limit.UNREADABLE_QUEUES] = [(_removed_queue(each, step.window), (), set()) for each in removed.values()]
-    for queue in lagging_queues(queues, {**step.history.offsets, **step.unread}, step.window, step.settings):
+    for queue in lagging:
         name = MessageQueue(queue.topic, *queue.queue)
         if name not in removed:
             limit, limited = _limited(signs, queue, stood.get(name, ()))
@@ -51,9 +55,8 @@ def held_back(
     for limit, finding in chain.from_iterable(signs.get(each, ()) for each in unknown):
         if finding.rule in _NOBODY_CONSUMES:
             piles.setdefault(limit, [])
-    return [
-        _held_back(step, limit, piles[limit]) for limit in Limit if limit in piles and limit is not Limit.NO_BACKLOG
-    ]
+    piles.pop(Limit.NO_BACKLOG, None)
+    return [_held_back(step, limit, piles[limit]) for limit in Limit if limit in piles]
 
 
 def _held_back(step: AuditedStep, limit: Limit, pile: Sequence[_Limited]) -> HeldBack:
@@ -80,7 +83,7 @@ def _held_back(step: AuditedStep, limit: Limit, pile: Sequence[_Limited]) -> Hel
 #: Limits whose findings name queues of retry topics, and are about all queues of their topic, or of their clients.
 _OF_RETRIES = (Limit.TIMED_OUT, Limit.REDELIVERIES)
 #: Limits whose findings are no harm, or may be none.
-_ALSO_INFO = (Limit.FILTERED, Limit.COMMITS_SELDOM)
+_ALSO_INFO = (Limit.FILTERED, Limit.COMMITS_SELDOM, Limit.IMBALANCE)
 #: Limits of the symptoms of a finding, by its rule or cause; those of other findings stand for their own.
 _OF_SYMPTOMS = {
     "OFFSET_REWOUND": Limit.REWOUND,
@@ -93,7 +96,7 @@ _NOBODY_CONSUMES = ("UNASSIGNED_QUEUE", "STRANDED_WRITE_QUEUES")
 _QUEUES_REMOVED = "BROKER_NOT_READABLE/QUEUES_REMOVED"
 
 
-def _signs(step: AuditedStep, findings: Sequence[Finding]) -> _Signs:
+def _signs(step: AuditedStep, findings: Sequence[Finding], lagging: Sequence[LaggingQueue]) -> _Signs:
     """The findings that lasted and stand for a limit. Behind proxies consumers may be online that no broker lists."""
     instead = {Limit.NO_MEMBERS: Limit.UNKNOWN_MEMBERS} if may_be_behind_proxies(step) else {}
     limit_of_root = {
@@ -104,7 +107,7 @@ def _signs(step: AuditedStep, findings: Sequence[Finding]) -> _Signs:
         for limit in (limit for limit, names in SIGNS.items() if not _names(finding).isdisjoint(names)):
             if finding.severity != INFO or limit in _ALSO_INFO:
                 stands_for = limit_of_root.get(finding.root_finding_id or "", instead.get(limit, limit))
-                for about in _about(limit, finding):
+                for about in _about(step, limit, finding, lagging):
                     signs.setdefault(about, []).append((stands_for, finding))
     return signs
 
@@ -113,16 +116,36 @@ def _names(finding: Finding) -> Set[str]:
     return {finding.rule, f"{finding.rule}/{finding.cause}"}
 
 
-def _about(limit: Limit, finding: Finding) -> Collection[MessageQueue | str | None]:
-    """The queues that a finding is about as a sign of this limit, else the client ids, else None: all."""
+def _about(
+    step: AuditedStep, limit: Limit, finding: Finding, lagging: Sequence[LaggingQueue]
+) -> Collection[MessageQueue | str | None]:
+    """The queues that a finding is about as a sign of this limit, else the clients, else None: all; empty: no sign."""
     if limit is Limit.RECONNECTS:  # moves the queues of other members, too
         return (None,)
+    if limit is Limit.IMBALANCE:
+        return _behind_by_shares(step, finding, lagging)
+    if limit is Limit.LARGE_MESSAGES and (finding.root_finding_id or not has_few_in_hand(step, finding)):
+        return ()
     queues = () if limit in _OF_RETRIES else {MessageQueue(*evidence[:3]) for evidence in finding.evidence.queues}
     return queues or finding.evidence.client_ids or (None,)
 
 
-def _is_removed(signs: Sequence[tuple[Limit, Finding]]) -> bool:
-    return any(_QUEUES_REMOVED in _names(finding) for _, finding in signs)
+def _behind_by_shares(step: AuditedStep, finding: Finding, lagging: Iterable[LaggingQueue]) -> Set[str]:
+    """The members with more than an even share, if all of them and no others fell behind meanwhile; else none."""
+    of_time = [
+        growth
+        for growth in chain.from_iterable(queue.growths for queue in lagging)
+        if growth.progress.interval.is_ordinary and not growth.is_worked_off and _is_then(finding, growth)
+    ]
+    lagged = {client_id for growth in of_time for client_id in growth.progress.owner_ids(growth.place)}
+    at = max(finding.started_at, min((growth.start for growth in of_time), default=0))
+    shares = Counter[str]()
+    for interval in (row.interval for row in step.progress if row.interval.start <= at < row.interval.end):
+        if interval.allocation and interval.is_ordinary and finding.topic in (None, interval.topic):
+            shares.update({member.client_id: 0 for member in interval.members or ()})
+            shares.update(chain.from_iterable(interval.allocation.owner_ids))
+    above = {client_id for client_id, queues in shares.items() if queues * len(shares) > shares.total()}
+    return above if above == lagged else set()
 
 
 def _removed_queue(queue: RemovedQueue, window: StepWindow) -> LaggingQueue:
@@ -138,10 +161,8 @@ def _limited(signs: _Signs, queue: LaggingQueue, stood: Sequence[Diagnosis]) -> 
     messages = Counter[Limit]()
     for growth, limit, _ in growths:
         messages[limit] += growth.messages
-    main = max(
-        (limit for limit in Limit if limit in messages),
-        key=lambda limit: (messages[limit], limit is not Limit.NO_BACKLOG),
-    )
+    in_order = sorted(messages, key=[*Limit].index)
+    main = max(in_order, key=lambda limit: (messages[limit], limit is not Limit.NO_BACKLOG))
     of_main = [(growth, client_ids) for growth, limit, client_ids in growths if limit is main]
     return main, (queue, [growth for growth, _ in of_main], set().union(*(ids for _, ids in of_main)))
 
@@ -156,9 +177,7 @@ def _limit_of_growth(signs: _Signs, growth: Growth, stood: Sequence[Diagnosis]) 
     queue = MessageQueue(interval.topic, *growth.progress.queues[growth.place])
     owner_ids = growth.progress.owner_ids(growth.place)
     owners = _members(growth) if interval.is_shared_out else [each for each in owner_ids if each is not None]
-    relevant = [
-        sign for about in (queue, *owners, None) for sign in signs.get(about, ()) if _is_then(sign[1], queue, growth)
-    ]
+    relevant = [sign for about in (queue, *owners, None) for sign in signs.get(about, ()) if _is_then(sign[1], growth)]
     if interval.is_shared_out:
         relevant = [sign for sign in relevant if _is_about_all(sign[0], relevant, owners)]
     named = min((limit for limit, _ in relevant), key=[*Limit].index, default=None)
@@ -167,10 +186,10 @@ def _limit_of_growth(signs: _Signs, growth: Growth, stood: Sequence[Diagnosis]) 
     return limit_of(facts), set(owners).intersection(chain.from_iterable(client_ids))
 
 
-def _is_then(finding: Finding, queue: MessageQueue, growth: Growth) -> bool:
-    """Return whether a finding is about the queue's topic, at a time of its growth, or at its start."""
+def _is_then(finding: Finding, growth: Growth) -> bool:
+    """Return whether a finding is about the topic of a growth, at its time, or at its start."""
     is_early = finding.started_at < max(growth.end, growth.start + 1)
-    return is_early and growth.start < finding.ended_at and finding.topic in (None, queue.topic)
+    return is_early and growth.start < finding.ended_at and finding.topic in (None, growth.progress.interval.topic)
 
 
 def _facts(growth: Growth, named: Limit | None, owners: Collection[str], stood: Sequence[Diagnosis]) -> GrowthFacts:
@@ -182,9 +201,9 @@ def _facts(growth: Growth, named: Limit | None, owners: Collection[str], stood: 
     popped = interval.is_shared_out or interval.has_popping_members
     if growth.is_worked_off:
         named = Limit.WORKED_OFF
-    elif named is None and owner is Owner.CLIENT:
+    elif named in (None, Limit.IMBALANCE) and owner is Owner.CLIENT:
         diagnosis = None if popped else _most_of(growth, stood)
-        named = Limit.REWOUND if growth.is_rewound else Limit(diagnosis.line.bottleneck) if diagnosis else None
+        named = Limit.REWOUND if growth.is_rewound else Limit(diagnosis.line.bottleneck) if diagnosis else named
     has_idle = interval.allocation is not None and 0 in interval.allocation.queues_per_member
     room = len(_members(growth)) < _readable(growth.progress) and not has_idle
     return GrowthFacts(named, owner, room, popped)
@@ -229,6 +248,6 @@ def _threads_of(client: ClientHistory | None, window: StepWindow) -> int | None:
     if client is None:
         return None
     series = client.series
-    last_first = series.codes[series.inside(window.start, window.end)][::-1].tolist()
+    last_first = series.codes[series.inside(window.start, window.end)][::-1]
     reported = (series.states[code].consume_threads for code in last_first)
     return next((threads for threads in reported if threads is not None), None)

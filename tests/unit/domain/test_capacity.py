@@ -7,7 +7,7 @@ import pytest
 
 from spark_jobs.domain.diagnosis.facts import Owner
 from spark_jobs.domain.status import capacity
-from spark_jobs.domain.status.capacity import GroupInStep, GrowthFacts, HeldBack, Limit, limit_of
+from spark_jobs.domain.status.capacity import SIGNS, GroupInStep, GrowthFacts, HeldBack, Limit, limit_of
 from tests.support.tables import described
 
 
@@ -58,6 +58,7 @@ busy threads                             | LISTENER        | CLIENT       | room
 … whether it has room or not             | LISTENER        | HANDED_OUT   | popped room | POP_MEMBERS
 what a finding says                      | STUCK_CONSUMER  | CLIENT       | room        | STUCK_CONSUMER
 … also if no member owns the queue       | ALLOCATION      | nobody       | room        | ALLOCATION
+a call that takes as long as it stood    | LISTENER_AND_QUEUES | CLIENT   | room        | LISTENER_AND_QUEUES
 a group takes its time to agree          | -               | nobody       |             | NO_BACKLOG
 what only falls                          | WORKED_OFF      | UNSEEN       |             | WORKED_OFF
 members that no broker lists             | -               | UNSEEN       | room        | UNKNOWN_MEMBERS
@@ -88,6 +89,9 @@ def test_every_combination_has_a_limit_and_more_members_help_only_if_threads_are
     combinations = (GrowthFacts(*values) for values in product((None, *Limit), (None, *Owner), bools, bools))
     limits = {facts: limit_of(facts) for facts in combinations}
     assert set(limits.values()) == set(Limit)
+    # LISTENER depends on the shares; all other limits of a finding are that of the queue.
+    for named in {*SIGNS, Limit.UNKNOWN_MEMBERS, Limit.WORKED_OFF} - {Limit.LISTENER}:
+        assert limit_of(GrowthFacts(named)) is named
     helped = {facts.named for facts, limit in limits.items() if capacity.more_members_help(limit)}
     assert helped <= {Limit.LISTENER, Limit.POP_MEMBERS, Limit.NO_MEMBERS}
 
@@ -96,7 +100,8 @@ def test_what_is_unknown_and_where_more_members_help() -> None:
     answers = {limit.value: capacity.more_members_help(limit) for limit in Limit}
     assert {limit for limit, helps in answers.items() if helps} == {"LISTENER", "POP_MEMBERS", "NO_MEMBERS"}
     assert {limit for limit, helps in answers.items() if helps is None} == {
-        *("UNKNOWN_BACKLOG", "UNKNOWN_MEMBERS", "UNKNOWN_OWNERS", "COMMITS_SELDOM", "FILTERED", "UNEXPLAINED"),
+        *("UNKNOWN_BACKLOG", "UNKNOWN_MEMBERS", "UNKNOWN_OWNERS", "COMMITS_SELDOM", "FILTERED", "IMBALANCE"),
+        "UNEXPLAINED",
     }
 
 
@@ -107,8 +112,7 @@ def test_so_many_more_members_leave_the_busiest_a_queue_less(readable: int, memb
 
 @pytest.mark.parametrize(("members", "shares"), [(None, (None, None)), (0, (None, 8)), (3, (3, 2)), (9, (1, 1))])
 def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[int | None, int | None]) -> None:
-    found = group(members=members)
-    assert (found.busiest_member_queues, found.busiest_member_queues_with_one_more) == shares
+    assert tuple(capacity.busiest_member_queues(8, members, more) for more in (0, 1)) == shares
 
 
 @pytest.mark.parametrize(
