@@ -77,19 +77,12 @@ def _parts(step: AuditedStep, standing: Standing, client_id: str | None) -> Iter
         yield part, facts_of(step, part, client_id)
 
 
-class _Together(NamedTuple):
-    """The readable queues of a topic that stand for most of one time, and whether they are all of two or more."""
-
-    queues: Set[Place]
-    is_all: bool
-
-
 class _Extents:
     """The queues of a topic that stand at one time: those of one owner, or all."""
 
     def __init__(self, standing: Sequence[Standing]) -> None:
         self._standing = standing
-        self._known: dict[tuple[Time, int], _Together] = {}
+        self._known: dict[tuple[Time, int], Set[Place]] = {}
 
     def of(self, standing: Standing, client_id: str | None) -> Extent:
         """The widest set of two or more readable queues that stand together with this one, and no other queue."""
@@ -97,17 +90,16 @@ class _Extents:
         if key not in self._known:  # queues mostly share it
             self._known[key] = self._of_time(standing)
         together = self._known[key]
-        if together.is_all:
+        if len(together) == len(standing.interval.queues or ()) > 1:
             return Extent.ALL_OF_TOPIC
         allocation = standing.interval.allocation
         owned = allocation.queues_of_client.get(client_id or "", frozenset()) if allocation else frozenset()
-        return Extent.ALL_OF_OWNER if owned and owned <= together.queues else Extent.SOME
+        return Extent.ALL_OF_OWNER if owned and owned <= together else Extent.SOME
 
-    def _of_time(self, standing: Standing) -> _Together:
+    def _of_time(self, standing: Standing) -> Set[Place]:
+        """The readable queues that stand for most of this time."""
         shared: dict[Place, int] = defaultdict(int)
         for each in self._standing:
             shared[each.queue[1:]] += max(min(each.end, standing.end) - max(each.start, standing.start), 0)
-        readable = standing.interval.queues or ()
         lasting = standing.end - standing.start
-        queues = {queue for queue in readable if 2 * shared.get(queue, 0) >= lasting}
-        return _Together(queues, len(queues) == len(readable) > 1)
+        return {queue for queue in standing.interval.queues or () if 2 * shared.get(queue, 0) >= lasting}

@@ -1,4 +1,4 @@
-"""Members whose pulls bring less than comes: their threads are idle, and they have nothing in hand."""
+"""Members that cannot fetch what comes: their threads are idle, and they have nothing in hand, or few messages."""
 
 from typing import NamedTuple
 
@@ -7,6 +7,7 @@ import numpy as np
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.consume_statuses import busy_threads, status_samples
 from spark_jobs.domain.kernel.process_queues import process_queue
+from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
 
@@ -38,6 +39,22 @@ def pulls_are_limit(step: AuditedStep, client_id: str, queue: MessageQueue, star
     if pulled is None or pulled.per_pull < 1 or not len(known):
         return None
     return pulled if np.median(known) < pulled.per_pull + 1 else None
+
+
+def has_few_in_hand(step: AuditedStep, finding: Finding) -> bool:
+    """Return whether a finding's client had messages for at most half of its threads, and any, in most snapshots of its
+    time. Not of an orderly one: a queue takes one thread. Nor if it counts MiB without a message: its count is wrong.
+    """
+    client, few = step.history.clients.get(finding.client_id or ""), list[bool]()
+    if client is None:
+        return False
+    for number in range(len(client.series.times))[client.series.inside(finding.started_at, finding.ended_at)]:
+        state, rows = client.series.states[client.series.codes[number]], slice(*client.samples.offsets[number:][:2])
+        cached, mib = client.samples.cached_count[rows], client.samples.cached_mib[rows]
+        if state.consume_orderly is not False or (cached == UNKNOWN).any() or (mib[cached == 0] > 0).any():
+            return False
+        few.append(0 < int(cached.sum()) * 100 <= (state.consume_threads or 0) * _IDLE_PERCENT)
+    return len(few) < 2 * sum(few)
 
 
 def _are_threads_idle(client: ClientHistory, seen: slice) -> bool:

@@ -1,16 +1,17 @@
 """Would more consumers have helped? The answer names what limited a group while its backlog grew."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from spark_jobs.domain.diagnosis.facts import Owner
 from spark_jobs.domain.diagnosis.table import LINES
 from spark_jobs.domain.phrases import count, names_text
 
 
 class Limit(StrEnum):
-    """The bottleneck of a group; of several that apply to one queue at one time, the first counts."""
+    """The bottleneck of a group, in the order of the table: the first line that fits a queue's facts is its limit."""
 
     UNKNOWN_BACKLOG = "UNKNOWN_BACKLOG"
     UNKNOWN_MEMBERS = "UNKNOWN_MEMBERS"
@@ -42,11 +43,28 @@ class Limit(StrEnum):
     REWOUND = "REWOUND"
     NO_PROGRESS = "NO_PROGRESS"
     PULLS = "PULLS"
+    LARGE_MESSAGES = "LARGE_MESSAGES"
     LISTENER = "LISTENER"
     LISTENER_AND_QUEUES = "LISTENER_AND_QUEUES"
+    POP_MEMBERS = "POP_MEMBERS"
+    IMBALANCE = "IMBALANCE"
     QUEUES = "QUEUES"
     UNEXPLAINED = "UNEXPLAINED"
-    POP_MEMBERS = "POP_MEMBERS"
+
+
+@dataclass(frozen=True)
+class GrowthFacts:
+    """The facts of a queue that falls behind, in one interval.
+
+    `named`: the first limit that a finding about the queue or its owner stands for, else what its own samples show (a
+    backlog that only fell, an offset that went back, or why it stood). `owner` None: no member owns it. `room`: one
+    more member would own a queue. `popped`: members pop.
+    """
+
+    named: Limit | None = None
+    owner: Owner | None = Owner.CLIENT
+    room: bool = True
+    popped: bool = False
 
 
 class HeldBack(NamedTuple):
@@ -86,15 +104,9 @@ class GroupInStep:
     unknown_at_first: int = 0
     wrong: Sequence[str] = ()
 
-    @property
-    def busiest_member_queues(self) -> int | None:
-        """Queues of the member with the most, shared evenly; None without members."""
-        return busiest_member_queues(self.queues, self.members)
 
-    @property
-    def busiest_member_queues_with_one_more(self) -> int | None:
-        """Queues of the member with the most, with one more member."""
-        return None if self.members is None else busiest_member_queues(self.queues, self.members + 1)
+def _of(rule: str, *causes: str) -> tuple[str, ...]:
+    return tuple(f"{rule}/{cause}" for cause in causes)
 
 
 _SLOW_LISTENER = ("SLOW_LISTENER", "FLOW_CONTROLLED", "NEAR_CAPACITY/LISTENER")
@@ -109,24 +121,15 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     ),
     Limit.ALLOCATION: (
         "MIXED_STRATEGIES",
-        "UNASSIGNED_QUEUE/MIXED_STRATEGIES",
-        "UNASSIGNED_QUEUE/MIXED_CLIENTS",
-        "UNASSIGNED_QUEUE/MEMBER_BROADCASTS",
-        "UNASSIGNED_QUEUE/CONFIG_HOLE",
-        "UNASSIGNED_QUEUE/MACHINE_ROOM_BUG",
-        "UNASSIGNED_QUEUE/ROOM_FILTER",
-        "UNASSIGNED_QUEUE/NO_VIRTUAL_NODES",
-        "UNASSIGNED_QUEUE/NOT_LISTED",
+        *_of("UNASSIGNED_QUEUE", "MIXED_STRATEGIES", "MIXED_CLIENTS", "MEMBER_BROADCASTS", "CONFIG_HOLE"),
+        *_of("UNASSIGNED_QUEUE", "MACHINE_ROOM_BUG", "ROOM_FILTER", "NO_VIRTUAL_NODES", "NOT_LISTED"),
     ),
     Limit.UNREACHABLE_BROKER: ("BROKER_NOT_READABLE/NOT_REACHED",),
     Limit.VIEWS_DISAGREE: ("MEMBERSHIP_VIEW_SPLIT",),
     Limit.UNREADABLE_QUEUES: (
         "UNASSIGNED_QUEUE/BROKER_NOT_READABLE",
         "STRANDED_WRITE_QUEUES",
-        "BROKER_NOT_READABLE/LEFT_ROUTE",
-        "BROKER_NOT_READABLE/STORE_LOST",
-        "BROKER_NOT_READABLE/NO_READ_PERMISSION",
-        "BROKER_NOT_READABLE/BROKER_PERMISSION",
+        *_of("BROKER_NOT_READABLE", "LEFT_ROUTE", "STORE_LOST", "NO_READ_PERMISSION", "BROKER_PERMISSION"),
         "BROKER_NOT_READABLE/QUEUES_REMOVED",
     ),
     Limit.ALLOCATION_DRIFT: ("ALLOCATION_DRIFT/HOLDS_LESS", "ALLOCATION_DRIFT/NAME_SERVERS_DIFFER"),
@@ -140,6 +143,8 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.REDELIVERIES: ("POP_REDELIVERING",),
     Limit.PULLS: ("CONSUMER_LAGGING/PULLS", "NEAR_CAPACITY/PULLS"),
     Limit.RECONNECTS: ("FLAPPING_MEMBER/RECONNECTS",),
+    Limit.LARGE_MESSAGES: ("FLOW_CONTROLLED/CACHED_SIZE",),
+    Limit.IMBALANCE: _of("LOAD_IMBALANCE", "HASH_RING", "ROOMS", "CONFIGURED", "REMAINDERS"),
     Limit.LISTENER: _SLOW_LISTENER,
     Limit.LISTENER_AND_QUEUES: _SLOW_LISTENER,
 }
@@ -147,6 +152,23 @@ for _line in LINES:
     _limit = Limit(_line.bottleneck)
     if _limit is not Limit.HELD_BACK:  # whose rules have names of their own for it
         SIGNS[_limit] = (*SIGNS.get(_limit, ()), *(f"{_rule}/{_line.cause}" for _rule in _line.rules))
+#: What findings may say without knowing the owners of queues, and what they may not if no broker lists the members.
+_BY_SHARES = (None, Limit.LISTENER)
+_BY_MEMBERS = (*_BY_SHARES, Limit.STUCK_CONSUMER, Limit.UNKNOWN_OWNERS)
+#: When a limit fits if no finding stands for it, or only one for LISTENER. The last line fits everything.
+_FITS: dict[Limit, Callable[[GrowthFacts], bool]] = {
+    Limit.UNKNOWN_MEMBERS: lambda facts: facts.owner is Owner.UNSEEN and facts.named in _BY_MEMBERS,
+    Limit.UNKNOWN_OWNERS: lambda facts: (
+        facts.named in {Owner.HANDED_OUT: (None,), Owner.NOT_REPLAYED: _BY_SHARES}.get(facts.owner or Owner.CLIENT, ())
+    ),
+    # A group takes its time to agree.
+    Limit.NO_BACKLOG: lambda facts: facts.owner is None and facts.named is None,
+    Limit.LISTENER: lambda facts: facts.named is Limit.LISTENER and facts.room and not facts.popped,
+    Limit.LISTENER_AND_QUEUES: lambda facts: facts.named is Limit.LISTENER and not facts.popped,
+    Limit.POP_MEMBERS: lambda facts: facts.named is Limit.LISTENER,
+    Limit.QUEUES: lambda facts: not facts.room and not facts.popped,
+    Limit.UNEXPLAINED: lambda _: True,
+}
 #: Limits that are none, as far as the backlog of all queues is known.
 _NOTHING_GREW = (Limit.NO_BACKLOG, Limit.WORKED_OFF)
 _YES = "Yes, at least {more}, up to {readable} in all"
@@ -201,6 +223,10 @@ ADVICE: dict[Limit, str] = {
     "waited for.",
     Limit.PULLS: "No: pulls brought less than came, while threads were idle, and {peak}. Add queues, or let clients "
     "read from a slave.",
+    Limit.LARGE_MESSAGES: "No: large messages filled a client's cache while its threads were idle, and {peak}. Raise "
+    "pullThresholdSizeForQueue.",
+    Limit.IMBALANCE: "Unknown: the members with more than an even share of the queues fell behind, and only they did, "
+    "and {peak}. First make the shares even.",
     Limit.LISTENER: f"{_YES}, {_CAN_HANDLE}: the listener was the limit, {{members}} shared {{queues}}, and "
     "{peak}.{threads}",
     Limit.LISTENER_AND_QUEUES: "No: the listener was the limit, {members} shared {queues}, and {peak}. Make it "
@@ -211,32 +237,21 @@ ADVICE: dict[Limit, str] = {
     Limit.POP_MEMBERS: f"Yes, any number more, {_CAN_HANDLE}: {{members}} popped from {{queues}}, and "
     "{peak}.{threads}",
 }
-#: By rule, what is said under these limits of a group whose backlog did not grow.
+#: By rule, the answer for a group whose backlog did not grow.
 _DID_NOT_KEEP_UP = {
-    "MESSAGES_SKIPPED": ("No: the backlog went with a jump of the consumer offsets.", _NOTHING_GREW),
-    "CONSUMER_STALLED": ("No: few messages waited, in queues of which none was consumed.", (Limit.NO_BACKLOG,)),
-    "OFFSET_REWOUND": (
-        "No: consumer offsets went back, and the group worked off what it had to consume again.",
-        (Limit.NO_BACKLOG,),
-    ),
-    "MEMBERSHIP_VIEW_SPLIT": (
-        "No: brokers listed different members, and the group worked off what waited meanwhile.",
-        (Limit.NO_BACKLOG,),
-    ),
+    "MESSAGES_SKIPPED": "No: the backlog went with a jump of the consumer offsets.",
+    "CONSUMER_STALLED": "No: few messages waited, in queues of which none was consumed.",
+    "OFFSET_REWOUND": "No: consumer offsets went back, and the group worked off what it had to consume again.",
+    "MEMBERSHIP_VIEW_SPLIT": "No: brokers listed different members, and the group worked off what waited meanwhile.",
 }
 _NOTHING_WAITED = "No: no consumer was connected, but no messages waited in {queues}."
 _SOMEBODY_KEPT_UP = "No: the members kept up, though the owners of the queues are not known."
 
 
-def with_shares(named: Limit | None, *, more_would_own: bool, popped: bool = False) -> Limit:
-    """The limit that findings stand for (`named`), or that of the shares; `more_would_own`: one more member would own
-    a queue.
-    """
-    if named is None:
-        return Limit.UNEXPLAINED if more_would_own or popped else Limit.QUEUES
-    if named is not Limit.LISTENER:
-        return named
-    return Limit.POP_MEMBERS if popped else Limit.LISTENER if more_would_own else Limit.LISTENER_AND_QUEUES
+def limit_of(facts: GrowthFacts) -> Limit:
+    """The first limit that fits these facts. Busy threads alone do not decide it: the shares do, too."""
+    named = None if facts.named is Limit.LISTENER else facts.named
+    return next(limit for limit in Limit if named is limit or (limit in _FITS and _FITS[limit](facts)))
 
 
 def limit(group: GroupInStep) -> Limit:
@@ -247,22 +262,13 @@ def limit(group: GroupInStep) -> Limit:
 
 
 def more_members_help(limit: Limit) -> bool | None:
-    """Return whether more members would have helped; None: it is not known."""
-    if limit in (
-        Limit.UNKNOWN_BACKLOG,
-        Limit.UNKNOWN_MEMBERS,
-        Limit.UNKNOWN_OWNERS,
-        Limit.FILTERED,
-        Limit.COMMITS_SELDOM,
-        Limit.UNEXPLAINED,
-    ):
-        return None
-    return limit in (Limit.POP_MEMBERS, Limit.NO_MEMBERS, Limit.LISTENER)
+    """Return whether more members would have helped, as the advice says; None: it is not known."""
+    return None if ADVICE[limit].startswith("Unknown") else ADVICE[limit].startswith("Yes")
 
 
-def busiest_member_queues(queues: int, members: int | None) -> int | None:
-    """Queues of the member with the most, shared evenly; None without members."""
-    return -(-queues // members) if members else None
+def busiest_member_queues(queues: int, members: int | None, more: int = 0) -> int | None:
+    """Queues of the member with the most, shared evenly, with so many `more`; None without members."""
+    return None if members is None or not members + more else -(-queues // (members + more))
 
 
 def advice(group: GroupInStep) -> str:
@@ -280,8 +286,9 @@ def advice(group: GroupInStep) -> str:
 
 
 def _did_not_keep_up(group: GroupInStep, group_limit: Limit) -> str | None:
-    texts = _DID_NOT_KEEP_UP.items()
-    return next((text for rule, (text, limits) in texts if rule in group.wrong and group_limit in limits), None)
+    """The answer of the first rule; only a jump also makes a backlog fall."""
+    rules = {Limit.NO_BACKLOG: [*_DID_NOT_KEEP_UP], Limit.WORKED_OFF: ["MESSAGES_SKIPPED"]}.get(group_limit, ())
+    return next((_DID_NOT_KEEP_UP[rule] for rule in rules if rule in group.wrong), None)
 
 
 def _kept_up(group: GroupInStep) -> str:
@@ -336,9 +343,6 @@ def _peak(held_back: HeldBack, *, at_least: bool) -> str:
 def _threads(held_back: HeldBack) -> str:
     if not held_back.slow_members or held_back.threads is None:
         return ""
-    who = (
-        "The slow member has"
-        if held_back.slow_members == 1
-        else f"The {held_back.slow_members:,} slow members together have"
-    )
+    several = f"The {held_back.slow_members:,} slow members together have"
+    who = "The slow member has" if held_back.slow_members == 1 else several
     return f" {who} {count(held_back.threads, 'consume thread')}."

@@ -77,11 +77,6 @@ class _TopicEnd(NamedTuple):
     allocation: Allocation
     client_ids: Sequence[str]
 
-    @property
-    def readable(self) -> int:
-        """Queues that clients may read."""
-        return self.allocation.readable_count
-
 
 class _Ownership(NamedTuple):
     """Idle members and owned queues of the ordinary topics, at the end of their last interval; None: there is none."""
@@ -106,7 +101,8 @@ def group_status(
     if not step.unanswered(step.window.start) and not any(True for _ in step.inside()):
         return None
     ends = _ends(step)
-    connected = None if may_be_behind_proxies(step) else _connected(ends)
+    listed_at = [] if may_be_behind_proxies(step) else [(end.interval.end, end.client_ids) for end in ends]
+    connected = _last_listed(listed_at)
     listed = _listed_without_owners(step) if connected is None else connected
     ordinary = [end for end in ends if end.interval.is_ordinary]
     queues = queue_intervals(step.progress)
@@ -129,8 +125,8 @@ def group_status(
         attribution=attribution(queues, step.history.offsets, step.window, backlogs) or None,
         bottleneck=limit.value,
         more_members_help=capacity.more_members_help(limit),
-        busiest_member_queues=group.busiest_member_queues,
-        busiest_member_queues_with_one_more=group.busiest_member_queues_with_one_more,
+        busiest_member_queues=capacity.busiest_member_queues(group.queues, group.members),
+        busiest_member_queues_with_one_more=capacity.busiest_member_queues(group.queues, group.members, more=1),
         advice=" ".join(filter(None, (capacity.advice(group), advice_in_numbers(group)))),
         deleted_at=step.deleted_at(),
         deleted_topics=_deleted_topics(step) or None,
@@ -160,7 +156,7 @@ def _in_step(
     wrong = [finding.rule for finding in sorted(bad, key=lambda finding: finding.root_finding_id is not None)]
     return capacity.GroupInStep(
         members=None if connected is None else len(connected),
-        queues=max((end.readable for end in ordinary), default=0),
+        queues=max((end.allocation.readable_count for end in ordinary), default=0),
         # That nothing comes back to the group says nothing about its topics.
         backlog_is_known=backlog.backlog_end is not None and any(row.interval.is_ordinary for row in step.progress),
         unknown_queues=len(unknown),
@@ -171,8 +167,8 @@ def _in_step(
 
 
 def _deleted_topics(step: AuditedStep) -> list[DeletedTopic]:
-    times = ((topic, step.deleted_at(topic)) for topic in sorted(step.deleted_topics))
-    return [DeletedTopic(topic, at) for topic, at in times if at is not None]
+    topics = sorted(step.deleted_topics)
+    return [DeletedTopic(topic, at) for topic in topics if (at := step.deleted_at(topic)) is not None]
 
 
 def _lag_quality(step: AuditedStep, backlog_end: int | None) -> str | None:
@@ -193,11 +189,6 @@ def _ends(step: AuditedStep) -> list[_TopicEnd]:
     ]
 
 
-def _connected(ends: Iterable[_TopicEnd]) -> Sequence[str] | None:
-    """The client id of each connection of the topic that was replayed last; None: no topic was."""
-    return _last_listed((end.interval.end, end.client_ids) for end in ends)
-
-
 def _last_listed(lists: Iterable[tuple[int, Sequence[str]]]) -> Sequence[str] | None:
     """The client ids that were listed last; of several lists the one with the most connections, then ids."""
     return max(lists, key=lambda each: (each[0], len(each[1]), len(set(each[1])), each[1]), default=(0, None))[1]
@@ -216,19 +207,15 @@ def _listed_without_owners(step: AuditedStep) -> Sequence[str] | None:
 
 
 def _ownership(ordinary: Sequence[_TopicEnd], connected: Sequence[str]) -> _Ownership:
-    queues = sum(end.readable for end in ordinary)
+    queues = sum(end.allocation.readable_count for end in ordinary)
     double_owned_queues = sum(end.allocation.counts.double_owned_queues for end in ordinary)
     unassigned_queues = sum(end.allocation.counts.unassigned_queues for end in ordinary)
+    of_connections = queues_per_connection((end.client_ids, end.allocation) for end in ordinary)
     return _Ownership(
-        _idle_members(ordinary, connected),
+        # Not those that left before the topic that was replayed last.
+        sum(of_connections.get(connection) == 0 for connection in connections_of(connected)),
         queues,
         queues - double_owned_queues - unassigned_queues,
         double_owned_queues,
         unassigned_queues,
     )
-
-
-def _idle_members(ordinary: Sequence[_TopicEnd], connected: Sequence[str]) -> int:
-    """Connections that own no queue of any topic: not of those that left before the topic that was replayed last."""
-    queues = queues_per_connection((end.client_ids, end.allocation) for end in ordinary)
-    return sum(queues.get(connection) == 0 for connection in connections_of(connected))

@@ -151,9 +151,8 @@ def _worked_off(waiting: BacklogSamples, entries: Entries, enough: int) -> Laggi
         return None
     row, place = entries[-1]
     growths = [Growth(row, place, 0, row.start, row.end, is_worked_off=True)]
-    return LaggingQueue(
-        *_name(entries), int(messages.max()), waiting.waited(0, len(times) - 1), growths, times, messages
-    )
+    waited = waiting.waited(0, len(times) - 1)
+    return LaggingQueue(*_name(entries), int(messages.max()), waited, growths, times, messages)
 
 
 def highest_together(queues: Iterable[LaggingQueue]) -> tuple[int, int]:
@@ -230,8 +229,6 @@ def _missing(end: Numbers) -> Numbers:
 
 def _most(queues: QueueIntervals, firsts: Numbers) -> Numbers:
     """Per queue the greatest known lag or, without commits, as behind a proxy, what was produced for known owners."""
-    if not len(firsts):
-        return firsts
     is_replayed = np.array([row.interval.allocation is not None for row in queues.rows])[queues.row]
     produced = np.where(is_replayed, queues.column("produced"), UNKNOWN)
     lag, offset = (np.maximum.reduceat(queues.column(name), firsts) for name in ("lag_max", "consumer_offset"))
@@ -240,8 +237,6 @@ def _most(queues: QueueIntervals, firsts: Numbers) -> Numbers:
 
 def _enough(queues: QueueIntervals, firsts: Numbers, allowed_lag: int) -> Numbers:
     """Per queue the messages that are no backlog yet."""
-    if not len(firsts):
-        return firsts
     consumed = queues.column("consumed")
     time = _sums(np.where(consumed != UNKNOWN, queues.lasting, UNKNOWN), firsts)
     pace = _sums(consumed, firsts) * CATCH_UP_SECONDS * SECOND // np.maximum(time, 1)

@@ -1,11 +1,14 @@
 """The limits that held a group's queues back in a step: every queue with a backlog belongs to one limit."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from itertools import chain
 
 import numpy as np
 
 from spark_jobs.domain.diagnosis.diagnoses import Diagnosis, by_queue
+from spark_jobs.domain.diagnosis.facts import Owner
+from spark_jobs.domain.diagnosis.pulls import has_few_in_hand
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.handed_out import may_be_behind_proxies
 from spark_jobs.domain.kernel.removed_queues import RemovedQueue, removed_queues
@@ -17,43 +20,13 @@ from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN
 from spark_jobs.domain.model.window import MILLISECOND, StepWindow
 from spark_jobs.domain.phrases import whole_sum
 from spark_jobs.domain.status.backlog import QueueIntervals
-from spark_jobs.domain.status.capacity import SIGNS, HeldBack, Limit, with_shares
+from spark_jobs.domain.status.capacity import SIGNS, GrowthFacts, HeldBack, Limit, limit_of
 from spark_jobs.domain.status.lagging_queues import Growth, LaggingQueue, highest_together, lagging_queues
 
-_ORDER: dict[Limit | None, int] = {limit: number for number, limit in enumerate(Limit)}
-
-
-@dataclass(frozen=True)
-class _LimitFinding:
-    """A finding that stands for a limit. `queues`, `client_ids`: those it names; if it names none, it is about all."""
-
-    limit: Limit
-    finding: Finding
-    queues: frozenset[MessageQueue]
-    client_ids: frozenset[str]
-
-    def is_about(self, queue: MessageQueue, owners: Iterable[str], start: int, end: int) -> bool:
-        """Return whether it is about the queue or one of its owners, at a time in `[start, end)`, or at `start`."""
-        if (
-            self.finding.started_at >= max(end, start + 1)
-            or self.finding.ended_at <= start
-            or self.finding.topic not in (None, queue.topic)
-        ):
-            return False
-        if self.queues:
-            return queue in self.queues
-        return not self.client_ids or not self.client_ids.isdisjoint(owners)
-
-
-@dataclass
-class _Pile:
-    """Effect of one limit: queues, message-milliseconds, and the owners that its findings name."""
-
-    queues: list[LaggingQueue] = field(default_factory=list)
-    waited: int = 0
-    #: Of the interval with the greatest growth: messages of growth, readable queues, members.
-    greatest: tuple[int, int, int] = (-1, 0, 0)
-    client_ids: set[str] = field(default_factory=set)
+#: Findings with the limit that each stands for, by what they are about: a queue, a client id, or None: all.
+_Signs = Mapping[MessageQueue | str | None, Sequence[tuple[Limit, Finding]]]
+#: A queue with the growths of its limit, and the owners that findings of this limit name.
+_Limited = tuple[LaggingQueue, Sequence[Growth], Set[str]]
 
 
 def held_back(
@@ -65,156 +38,180 @@ def held_back(
     was removed to UNREADABLE_QUEUES, with its last known backlog, because no consumer can work that off. Queues
     with an unknown backlog that nobody consumed count, with no messages, where messages are not ruled out.
     """
-    signs = sorted(_signs(step, findings), key=lambda limiting: _ORDER[limiting.limit])
-    piles: dict[Limit, _Pile] = {}
+    offsets = {**step.history.offsets, **step.unread}
+    lagging = list(lagging_queues(queues, offsets, step.window, step.settings))
+    signs, stood = _signs(step, findings, lagging), by_queue(step)
+    piles: dict[Limit, list[_Limited]] = {}
     left = {MessageQueue(each.topic, *each.queue): each for each in removed_queues(step)}
-    removed = {queue: each for queue, each in left.items() if any(_is_removed(sign, queue) for sign in signs)}
+    by_finding = {about for about, of in signs.items() if any(_QUEUES_REMOVED in _names(sign) for _, sign in of)}
+    removed = {queue: each for queue, each in left.items() if queue in by_finding}
     if removed:
-        piles[Limit.UNREADABLE_QUEUES] = _removed_pile(removed.values(), step.window)
-    stood = by_queue(step)
-    for queue in lagging_queues(queues, {**step.history.offsets, **step.unread}, step.window, step.settings):
-        if MessageQueue(queue.topic, *queue.queue) not in removed:
-            _add(piles, signs, queue, stood.get(MessageQueue(queue.topic, *queue.queue), ()))
-    for limiting in signs:
-        if limiting.finding.rule in _NOBODY_CONSUMES and not limiting.queues.isdisjoint(unknown):
-            piles.setdefault(limiting.limit, _Pile())
-    return [
-        HeldBack(
-            limit=limit,
-            messages=messages,
-            queues=in_queues,
-            waited=pile.waited,
-            readable=pile.greatest[1],
-            members=pile.greatest[2],
-            slow_members=len(pile.client_ids),
-            threads=_threads(step, pile.client_ids),
-            left=sum(int(queue.backlog[-1]) for queue in pile.queues),
-        )
-        for limit, pile in sorted(piles.items(), key=lambda item: _ORDER[item[0]])
-        for messages, in_queues in [highest_together(pile.queues) if pile.queues else (0, 0)]
-    ]
+        piles[Limit.UNREADABLE_QUEUES] = [(_removed_queue(each, step.window), (), set()) for each in removed.values()]
+    for queue in lagging:
+        name = MessageQueue(queue.topic, *queue.queue)
+        if name not in removed:
+            limit, limited = _limited(signs, queue, stood.get(name, ()))
+            piles.setdefault(limit, []).append(limited)
+    for limit, finding in chain.from_iterable(signs.get(each, ()) for each in unknown):
+        if finding.rule in _NOBODY_CONSUMES:
+            piles.setdefault(limit, [])
+    piles.pop(Limit.NO_BACKLOG, None)
+    return [_held_back(step, limit, piles[limit]) for limit in Limit if limit in piles]
 
 
-#: Limits that depend on how many queues a member has, and those that nobody can tell whose members are unseen.
-_BY_SHARES = (None, Limit.LISTENER)
-_BY_MEMBERS = (*_BY_SHARES, Limit.STUCK_CONSUMER, Limit.UNKNOWN_OWNERS)
+def _held_back(step: AuditedStep, limit: Limit, pile: Sequence[_Limited]) -> HeldBack:
+    """The effect of one limit, with the queues and members of the interval in which most came."""
+    queues = [queue for queue, _, _ in pile]
+    growths = [growth for _, of_limit, _ in pile for growth in of_limit]
+    client_ids = frozenset[str]().union(*(ids for _, _, ids in pile))
+    messages, in_queues = highest_together(queues) if queues else (0, 0)
+    sizes = ((growth.messages, _readable(growth.progress), len(_members(growth))) for growth in growths)
+    _, readable, members = max(sizes, default=(0, 0, 0))
+    return HeldBack(
+        limit=limit,
+        messages=messages,
+        queues=in_queues,
+        waited=sum(queue.waited for queue in queues),
+        readable=readable,
+        members=members,
+        slow_members=len(client_ids),
+        threads=_threads(step, client_ids),
+        left=sum(int(queue.backlog[-1]) for queue in queues),
+    )
+
+
 #: Limits whose findings name queues of retry topics, and are about all queues of their topic, or of their clients.
 _OF_RETRIES = (Limit.TIMED_OUT, Limit.REDELIVERIES)
-#: Limits whose findings are about all queues, also those of other members.
-_OF_ALL = (Limit.RECONNECTS,)
 #: Limits whose findings are no harm, or may be none.
-_ALSO_INFO = (Limit.FILTERED, Limit.COMMITS_SELDOM)
+_ALSO_INFO = (Limit.FILTERED, Limit.COMMITS_SELDOM, Limit.IMBALANCE)
+#: Limits of the symptoms of a finding, by its rule or cause; those of other findings stand for their own.
+_OF_SYMPTOMS = {
+    "OFFSET_REWOUND": Limit.REWOUND,
+    "ORDERLY_LOCK_MISSING/NOT_LOCKED": Limit.ORDERLY_LOCKS,
+    "ORDERLY_LOCK_MISSING/NO_MASTER": Limit.NO_MASTER,
+}
 #: Rules whose findings name queues that nobody consumes.
 _NOBODY_CONSUMES = ("UNASSIGNED_QUEUE", "STRANDED_WRITE_QUEUES")
 #: The finding, as rule/cause, of queues that hold messages and are no longer in the route.
 _QUEUES_REMOVED = "BROKER_NOT_READABLE/QUEUES_REMOVED"
 
 
-def _signs(step: AuditedStep, findings: Sequence[Finding]) -> Iterator[_LimitFinding]:
+def _signs(step: AuditedStep, findings: Sequence[Finding], lagging: Sequence[LaggingQueue]) -> _Signs:
     """The findings that lasted and stand for a limit. Behind proxies consumers may be online that no broker lists."""
     instead = {Limit.NO_MEMBERS: Limit.UNKNOWN_MEMBERS} if may_be_behind_proxies(step) else {}
-    limit_of_root = {finding.finding_id: limit for finding in findings if (limit := _of_consequences(finding))}
-    for finding in findings:
-        if finding.evidence.persistence != Persistence.TRANSIENT:
-            names = {finding.rule, f"{finding.rule}/{finding.cause}"}
-            queues = frozenset(MessageQueue(*evidence[:3]) for evidence in finding.evidence.queues)
-            for limit, signs in SIGNS.items():
-                if not names.isdisjoint(signs) and (finding.severity != INFO or limit in _ALSO_INFO):
-                    stands_for = limit_of_root.get(finding.root_finding_id or "", instead.get(limit, limit))
-                    of_limit = frozenset() if limit in (*_OF_RETRIES, *_OF_ALL) else queues
-                    client_ids = frozenset(() if limit in _OF_ALL else finding.evidence.client_ids)
-                    yield _LimitFinding(stands_for, finding, of_limit, client_ids)
+    limit_of_root = {
+        finding.finding_id: _OF_SYMPTOMS[name] for finding in findings for name in _names(finding) & _OF_SYMPTOMS.keys()
+    }
+    signs: dict[MessageQueue | str | None, list[tuple[Limit, Finding]]] = {}
+    for finding in (each for each in findings if each.evidence.persistence != Persistence.TRANSIENT):
+        for limit in (limit for limit, names in SIGNS.items() if not _names(finding).isdisjoint(names)):
+            if finding.severity != INFO or limit in _ALSO_INFO:
+                stands_for = limit_of_root.get(finding.root_finding_id or "", instead.get(limit, limit))
+                for about in _about(step, limit, finding, lagging):
+                    signs.setdefault(about, []).append((stands_for, finding))
+    return signs
 
 
-def _of_consequences(finding: Finding) -> Limit | None:
-    """The limit that the symptoms of a finding stand for; None: each for its own."""
-    if finding.rule == "OFFSET_REWOUND":
-        return Limit.REWOUND
-    if finding.rule == "ORDERLY_LOCK_MISSING":
-        return Limit.NO_MASTER if finding.cause == Limit.NO_MASTER else Limit.ORDERLY_LOCKS
-    return None
+def _names(finding: Finding) -> Set[str]:
+    return {finding.rule, f"{finding.rule}/{finding.cause}"}
 
 
-def _is_removed(sign: _LimitFinding, queue: MessageQueue) -> bool:
-    return queue in sign.queues and f"{sign.finding.rule}/{sign.finding.cause}" == _QUEUES_REMOVED
+def _about(
+    step: AuditedStep, limit: Limit, finding: Finding, lagging: Sequence[LaggingQueue]
+) -> Collection[MessageQueue | str | None]:
+    """The queues that a finding is about as a sign of this limit, else the clients, else None: all; empty: no sign."""
+    if limit is Limit.RECONNECTS:  # moves the queues of other members, too
+        return (None,)
+    if limit is Limit.IMBALANCE:
+        return _behind_by_shares(step, finding, lagging)
+    if limit is Limit.LARGE_MESSAGES and (finding.root_finding_id or not has_few_in_hand(step, finding)):
+        return ()
+    queues = () if limit in _OF_RETRIES else {MessageQueue(*evidence[:3]) for evidence in finding.evidence.queues}
+    return queues or finding.evidence.client_ids or (None,)
 
 
-def _removed_pile(removed: Iterable[RemovedQueue], window: StepWindow) -> _Pile:
-    """Return what waits in removed queues, inside the step."""
-    pile = _Pile()
-    for queue in removed:
-        time = np.array([max(queue.start, window.start), queue.end])
-        waited = queue.backlog * int(time[1] - time[0]) // MILLISECOND
-        waiting = np.array([queue.backlog, 0])
-        pile.queues.append(LaggingQueue(queue.topic, queue.queue, queue.backlog, waited, [], time, waiting))
-        pile.waited += waited
-    return pile
-
-
-def _add(
-    piles: dict[Limit, _Pile], signs: Sequence[_LimitFinding], queue: LaggingQueue, stood: Sequence[Diagnosis]
-) -> None:
-    """Adds the queue to the pile of the limit (if any) under which its backlog grew most, of equals the first."""
-    limits: list[tuple[Growth, Limit | None, set[str]]] = [
-        (growth, Limit.WORKED_OFF, set()) if growth.is_worked_off else (growth, *_limit_of_growth(signs, growth, stood))
-        for growth in queue.growths
+def _behind_by_shares(step: AuditedStep, finding: Finding, lagging: Iterable[LaggingQueue]) -> Set[str]:
+    """The members with more than an even share, if all of them and no others fell behind meanwhile; else none."""
+    of_time = [
+        growth
+        for growth in chain.from_iterable(queue.growths for queue in lagging)
+        if growth.progress.interval.is_ordinary and not growth.is_worked_off and _is_then(finding, growth)
     ]
-    messages: dict[Limit | None, int] = {}
-    for growth, limit, _ in limits:
-        messages[limit] = messages.get(limit, 0) + growth.messages
-    main_limit = max(messages, key=lambda limit: (messages[limit], -_ORDER.get(limit, len(Limit))))
-    if main_limit is None:
-        return
-    pile = piles.setdefault(main_limit, _Pile())
-    pile.queues.append(queue)
-    pile.waited += queue.waited
-    for growth, limit, client_ids in limits:
-        if limit == main_limit:
-            interval = growth.progress.interval
-            grown = (growth.messages, _readable(growth.progress), len(interval.members or ()))
-            pile.greatest = max(pile.greatest, grown)
-            pile.client_ids |= client_ids
+    lagged = {client_id for growth in of_time for client_id in growth.progress.owner_ids(growth.place)}
+    at = max(finding.started_at, min((growth.start for growth in of_time), default=0))
+    shares = Counter[str]()
+    for interval in (row.interval for row in step.progress if row.interval.start <= at < row.interval.end):
+        if interval.allocation and interval.is_ordinary and finding.topic in (None, interval.topic):
+            shares.update({member.client_id: 0 for member in interval.members or ()})
+            shares.update(chain.from_iterable(interval.allocation.owner_ids))
+    above = {client_id for client_id, queues in shares.items() if queues * len(shares) > shares.total()}
+    return above if above == lagged else set()
 
 
-def _limit_of_growth(
-    signs: Sequence[_LimitFinding], growth: Growth, stood: Sequence[Diagnosis]
-) -> tuple[Limit | None, set[str]]:
+def _removed_queue(queue: RemovedQueue, window: StepWindow) -> LaggingQueue:
+    """Return what waits in a removed queue, inside the step."""
+    time = np.array([max(queue.start, window.start), queue.end])
+    waited = queue.backlog * int(time[1] - time[0]) // MILLISECOND
+    return LaggingQueue(queue.topic, queue.queue, queue.backlog, waited, [], time, np.array([queue.backlog, 0]))
+
+
+def _limited(signs: _Signs, queue: LaggingQueue, stood: Sequence[Diagnosis]) -> tuple[Limit, _Limited]:
+    """The limit under which the queue's backlog grew most, of equals the first that is one."""
+    growths = [(growth, *_limit_of_growth(signs, growth, stood)) for growth in queue.growths]
+    messages = Counter[Limit]()
+    for growth, limit, _ in growths:
+        messages[limit] += growth.messages
+    in_order = sorted(messages, key=[*Limit].index)
+    main = max(in_order, key=lambda limit: (messages[limit], limit is not Limit.NO_BACKLOG))
+    of_main = [(growth, client_ids) for growth, limit, client_ids in growths if limit is main]
+    return main, (queue, [growth for growth, _ in of_main], set().union(*(ids for _, ids in of_main)))
+
+
+def _limit_of_growth(signs: _Signs, growth: Growth, stood: Sequence[Diagnosis]) -> tuple[Limit, Set[str]]:
     """The limit under which a queue's backlog grew in one interval, and the owners that its findings name.
 
-    None: the queue had no owner, and no finding that lasted says so: a group takes its time to agree. Without a
-    finding, the shares are the limit only of a queue that did not stand (`stood`) in most of its growth. Where owners
-    are not known, some findings still tell the limit. Where the broker hands out the messages to all (POP), those do
-    that are about all members, or about messages that come again.
+    Where owners are not known, some findings still tell the limit. Where the broker hands out the messages to all
+    (POP), those do that are about all members, or about messages that come again.
     """
-    progress, interval = growth.progress, growth.progress.interval
-    queue, members = MessageQueue(interval.topic, *progress.queues[growth.place]), interval.members or ()
-    is_shared_out = interval.is_shared_out
-    known_owners = [client_id for client_id in progress.owner_ids(growth.place) if client_id is not None]
-    owners = [member.client_id for member in members] if is_shared_out else known_owners
-    relevant = [limiting for limiting in signs if limiting.is_about(queue, owners, growth.start, growth.end)]
-    if is_shared_out:
-        relevant = [limiting for limiting in relevant if _is_about_all(limiting.limit, relevant, owners)]
-    limit_of_findings = relevant[0].limit if relevant else None
-    is_unseen = interval.reason in CONSUMED_UNSEEN
-    if (
-        interval.allocation is None
-        and not interval.unreadable
-        and limit_of_findings in (_BY_MEMBERS if is_unseen else (None,) if is_shared_out else _BY_SHARES)
-    ):
-        return Limit.UNKNOWN_MEMBERS if is_unseen else Limit.UNKNOWN_OWNERS, set()
-    if not relevant and not owners:
-        return None, set()
-    popped = is_shared_out or interval.has_popping_members
-    if not relevant and growth.is_rewound:
-        return Limit.REWOUND, set()
-    diagnosis = None if relevant or popped else _most_of(growth, stood)
-    if diagnosis is not None:
-        return Limit(diagnosis.line.bottleneck), set()
-    same_limit = (limiting.client_ids for limiting in relevant if limiting.limit == limit_of_findings)
+    interval = growth.progress.interval
+    queue = MessageQueue(interval.topic, *growth.progress.queues[growth.place])
+    owner_ids = growth.progress.owner_ids(growth.place)
+    owners = _members(growth) if interval.is_shared_out else [each for each in owner_ids if each is not None]
+    relevant = [sign for about in (queue, *owners, None) for sign in signs.get(about, ()) if _is_then(sign[1], growth)]
+    if interval.is_shared_out:
+        relevant = [sign for sign in relevant if _is_about_all(sign[0], relevant, owners)]
+    named = min((limit for limit, _ in relevant), key=[*Limit].index, default=None)
+    facts = _facts(growth, named, owners, stood)
+    client_ids = (finding.evidence.client_ids for limit, finding in relevant if limit is facts.named)
+    return limit_of(facts), set(owners).intersection(chain.from_iterable(client_ids))
+
+
+def _is_then(finding: Finding, growth: Growth) -> bool:
+    """Return whether a finding is about the topic of a growth, at its time, or at its start."""
+    is_early = finding.started_at < max(growth.end, growth.start + 1)
+    return is_early and growth.start < finding.ended_at and finding.topic in (None, growth.progress.interval.topic)
+
+
+def _facts(growth: Growth, named: Limit | None, owners: Collection[str], stood: Sequence[Diagnosis]) -> GrowthFacts:
+    """The facts of a growth. Without a finding (`named`), its own samples and why the queue stood name the limit."""
+    interval, owner = growth.progress.interval, Owner.CLIENT if owners else None
+    if interval.allocation is None and not interval.unreadable:
+        is_unseen = interval.reason in CONSUMED_UNSEEN
+        owner = Owner.UNSEEN if is_unseen else Owner.HANDED_OUT if interval.is_shared_out else Owner.NOT_REPLAYED
+    popped = interval.is_shared_out or interval.has_popping_members
+    if growth.is_worked_off:
+        named = Limit.WORKED_OFF
+    elif named in (None, Limit.IMBALANCE) and owner is Owner.CLIENT:
+        diagnosis = None if popped else _most_of(growth, stood)
+        named = Limit.REWOUND if growth.is_rewound else Limit(diagnosis.line.bottleneck) if diagnosis else named
     has_idle = interval.allocation is not None and 0 in interval.allocation.queues_per_member
-    more_would_own = len(members) < _readable(progress) and not has_idle
-    limit = with_shares(limit_of_findings, more_would_own=more_would_own, popped=popped)
-    return limit, set(owners).intersection(set().union(*same_limit))
+    room = len(_members(growth)) < _readable(growth.progress) and not has_idle
+    return GrowthFacts(named, owner, room, popped)
+
+
+def _members(growth: Growth) -> Sequence[str]:
+    """The client id of each connection."""
+    return [member.client_id for member in growth.progress.interval.members or ()]
 
 
 def _most_of(growth: Growth, stood: Iterable[Diagnosis]) -> Diagnosis | None:
@@ -227,10 +224,13 @@ def _most_of(growth: Growth, stood: Iterable[Diagnosis]) -> Diagnosis | None:
     return None
 
 
-def _is_about_all(limit: Limit, signs: Iterable[_LimitFinding], members: Collection[str]) -> bool:
-    """Return whether the findings of a limit are about all members, or about what every member may pop again."""
-    named = set().union(*(limiting.client_ids for limiting in signs if limiting.limit is limit))
-    return limit is Limit.REDELIVERIES or (len(members) > 0 and set(members) <= named)
+def _is_about_all(limit: Limit, signs: Iterable[tuple[Limit, Finding]], members: Collection[str]) -> bool:
+    """Return whether the findings of a limit are about all members, or about what every member may pop again. No
+    connection matters to queues that have no owner.
+    """
+    named = set().union(*(finding.evidence.client_ids for other, finding in signs if other is limit))
+    about_members = len(members) > 0 and set(members) <= named and limit is not Limit.RECONNECTS
+    return limit is Limit.REDELIVERIES or about_members
 
 
 def _readable(progress: IntervalProgress) -> int:
@@ -248,6 +248,6 @@ def _threads_of(client: ClientHistory | None, window: StepWindow) -> int | None:
     if client is None:
         return None
     series = client.series
-    last_first = series.codes[series.inside(window.start, window.end)][::-1].tolist()
+    last_first = series.codes[series.inside(window.start, window.end)][::-1]
     reported = (series.states[code].consume_threads for code in last_first)
     return next((threads for threads in reported if threads is not None), None)

@@ -1,11 +1,14 @@
 """Would more consumers have helped?"""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
+from spark_jobs.domain.diagnosis.facts import Owner
 from spark_jobs.domain.status import capacity
-from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit, with_shares
+from spark_jobs.domain.status.capacity import SIGNS, GroupInStep, GrowthFacts, HeldBack, Limit, limit_of
+from tests.support.tables import described
 
 
 def held(limit: str, waited: int = 1, members: int = 2, readable: int = 8, slow: int = 0, **threads: int) -> HeldBack:
@@ -44,22 +47,62 @@ def test_what_limits_a_group(found: GroupInStep, limit: str, helps: bool | None)
     assert capacity.more_members_help(capacity.limit(found)) is helps
 
 
-@pytest.mark.parametrize(
-    ("signed", "more_would_own", "popped", "limit"),
-    [
-        (None, True, False, "UNEXPLAINED"),
-        (None, False, False, "QUEUES"),
-        (None, False, True, "UNEXPLAINED"),
-        (Limit.LISTENER, True, False, "LISTENER"),
-        (Limit.LISTENER, False, False, "LISTENER_AND_QUEUES"),
-        (Limit.LISTENER, False, True, "POP_MEMBERS"),
-        (Limit.STUCK_CONSUMER, False, False, "STUCK_CONSUMER"),
-    ],
-)
-def test_a_listener_depends_on_queues_that_are_left(
-    signed: Limit | None, more_would_own: bool, popped: bool, limit: str
-) -> None:
-    assert with_shares(signed, more_would_own=more_would_own, popped=popped) == limit
+#: the finding's limit, or what the samples show | owner (nobody: no member owns it) | facts | limit
+_LINES = """
+a sound group                            | -               | CLIENT       | room        | UNEXPLAINED
+… with a queue for each member           | -               | CLIENT       |             | QUEUES
+… by POP                                 | -               | CLIENT       | popped      | UNEXPLAINED
+busy threads                             | LISTENER        | CLIENT       | room        | LISTENER
+… with a queue for each member           | LISTENER        | CLIENT       |             | LISTENER_AND_QUEUES
+… by POP                                 | LISTENER        | CLIENT       | popped      | POP_MEMBERS
+… whether it has room or not             | LISTENER        | HANDED_OUT   | popped room | POP_MEMBERS
+what a finding says                      | STUCK_CONSUMER  | CLIENT       | room        | STUCK_CONSUMER
+… also if no member owns the queue       | ALLOCATION      | nobody       | room        | ALLOCATION
+a call that takes as long as it stood    | LISTENER_AND_QUEUES | CLIENT   | room        | LISTENER_AND_QUEUES
+a group takes its time to agree          | -               | nobody       |             | NO_BACKLOG
+what only falls                          | WORKED_OFF      | UNSEEN       |             | WORKED_OFF
+members that no broker lists             | -               | UNSEEN       | room        | UNKNOWN_MEMBERS
+… whose threads nobody can count         | LISTENER        | UNSEEN       | room        | UNKNOWN_MEMBERS
+… nor whether one is stuck               | STUCK_CONSUMER  | UNSEEN       | room        | UNKNOWN_MEMBERS
+… nor who asks                           | UNKNOWN_OWNERS  | UNSEEN       | room        | UNKNOWN_MEMBERS
+… but messages that come back            | FAILURES        | UNSEEN       | room        | FAILURES
+owners that are not known                | -               | NOT_REPLAYED |             | UNKNOWN_OWNERS
+… nor their shares                       | LISTENER        | NOT_REPLAYED | room        | UNKNOWN_OWNERS
+… but that one is stuck                  | STUCK_CONSUMER  | NOT_REPLAYED | room        | STUCK_CONSUMER
+no finding about all that pop            | -               | HANDED_OUT   | popped room | UNKNOWN_OWNERS
+a finding of owners that are not known   | UNKNOWN_OWNERS  | CLIENT       | room        | UNKNOWN_OWNERS
+"""
+
+
+@pytest.mark.parametrize(("named", "owner", "of", "limit"), described(_LINES))
+def test_the_first_line_that_fits_is_the_limit(named: str, owner: str, of: str, limit: str) -> None:
+    assert limit_of(facts(named, owner, of)) == limit
+
+
+def facts(named: str, owner: str, of: str) -> GrowthFacts:
+    known = Owner(owner) if owner in set(Owner) else None
+    return GrowthFacts(None if named == "-" else Limit(named), known, "room" in of.split(), "popped" in of.split())
+
+
+def test_every_combination_has_a_limit_and_more_members_help_only_if_threads_are_busy_or_nobody_is_there() -> None:
+    bools = (False, True)
+    combinations = (GrowthFacts(*values) for values in product((None, *Limit), (None, *Owner), bools, bools))
+    limits = {facts: limit_of(facts) for facts in combinations}
+    assert set(limits.values()) == set(Limit)
+    # LISTENER depends on the shares; all other limits of a finding are that of the queue.
+    for named in {*SIGNS, Limit.UNKNOWN_MEMBERS, Limit.WORKED_OFF} - {Limit.LISTENER}:
+        assert limit_of(GrowthFacts(named)) is named
+    helped = {facts.named for facts, limit in limits.items() if capacity.more_members_help(limit)}
+    assert helped <= {Limit.LISTENER, Limit.POP_MEMBERS, Limit.NO_MEMBERS}
+
+
+def test_what_is_unknown_and_where_more_members_help() -> None:
+    answers = {limit.value: capacity.more_members_help(limit) for limit in Limit}
+    assert {limit for limit, helps in answers.items() if helps} == {"LISTENER", "POP_MEMBERS", "NO_MEMBERS"}
+    assert {limit for limit, helps in answers.items() if helps is None} == {
+        *("UNKNOWN_BACKLOG", "UNKNOWN_MEMBERS", "UNKNOWN_OWNERS", "COMMITS_SELDOM", "FILTERED", "IMBALANCE"),
+        "UNEXPLAINED",
+    }
 
 
 @pytest.mark.parametrize(("readable", "members", "more"), [(16, 3, 1), (4, 2, 2), (5, 2, 1), (4, 4, 1)])
@@ -69,8 +112,7 @@ def test_so_many_more_members_leave_the_busiest_a_queue_less(readable: int, memb
 
 @pytest.mark.parametrize(("members", "shares"), [(None, (None, None)), (0, (None, 8)), (3, (3, 2)), (9, (1, 1))])
 def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[int | None, int | None]) -> None:
-    found = group(members=members)
-    assert (found.busiest_member_queues, found.busiest_member_queues_with_one_more) == shares
+    assert tuple(capacity.busiest_member_queues(8, members, more) for more in (0, 1)) == shares
 
 
 @pytest.mark.parametrize(

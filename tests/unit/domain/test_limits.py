@@ -13,6 +13,7 @@ from spark_jobs.domain.status.capacity import HeldBack, Limit
 from spark_jobs.domain.status.limits import held_back
 from tests.support import findings as builder
 from tests.support.builders import audited_step, replayed
+from tests.support.client_groups import held as owned_queue
 from tests.support.client_steps import client_history
 from tests.support.samples import measured, offsets
 from tests.support.tables import described
@@ -127,6 +128,7 @@ no broker lists its consumer                    | CONSUMED_BY_UNSEEN |          
 every member may pop it: what is about all      | POP_ALL_QUEUES     | SLOW_LISTENER clients=A; SLOW_LISTENER clients=B | POP_MEMBERS
 … not about one of them                         | POP_ALL_QUEUES     | SLOW_LISTENER clients=A  | UNKNOWN_OWNERS
 … all hang                                      | POP_ALL_QUEUES     | CLIENT_HUNG clients=A+B  | STUCK_CONSUMER
+… connections of all matter to none               | POP_ALL_QUEUES     | FLAPPING_MEMBER:RECONNECTS clients=A+B severity=WARN | UNKNOWN_OWNERS
 messages come again, in the retry topic's queue | POP_ALL_QUEUES     | POP_REDELIVERING topic=t queue=7 | REDELIVERIES
 … those of another topic                        | POP_ALL_QUEUES     | POP_REDELIVERING topic=u queue=7 | UNKNOWN_OWNERS
 … which comes first                             | POP_ALL_QUEUES     | SLOW_LISTENER clients=A+B; POP_REDELIVERING topic=t queue=7 | REDELIVERIES
@@ -157,6 +159,13 @@ def test_of_equal_growth_the_first_limit_counts(time: str) -> None:
     cut = [replayed(0, 150, OWNED), replayed(150, 3600, OWNED)]
     read = {0: ["10/10"] * 2, 100: ["460/10"] * 2, 200: ["910/10"] * 2}
     assert list(held(f"MIXED_STRATEGIES {time}", intervals=cut, read=read)) == ["ALLOCATION"]
+
+
+def test_of_equal_growth_a_limit_counts_before_the_time_in_which_a_group_agrees() -> None:
+    """450 messages without an owner, and 450 with one."""
+    cut = [replayed(0, 150, NOBODYS), replayed(150, 3600, OWNED)]
+    read = {0: ["10/10"] * 2, 100: ["460/10"] * 2, 200: ["910/10"] * 2}
+    assert list(held(intervals=cut, read=read)) == ["QUEUES"]
 
 
 def test_growths_under_one_limit_are_added_up() -> None:
@@ -220,3 +229,87 @@ def test_queues_of_limits_are_added_up() -> None:
 def test_what_is_not_consumed_counts_where_its_backlog_is_unknown(found: str, limits: list[str]) -> None:
     expected = {Limit(limit): HeldBack(Limit(limit), 0, 0, 0, 0, 0, 0, None, 0) for limit in limits}
     assert held(found, lag=None) == expected
+
+
+#: what | LOAD_IMBALANCE, or none | queues that fall behind (… 0 to 3 are A's, 4 is B's) | other findings | limits
+_SHARES = """
+the one with more falls behind        | REMAINDERS | 0 3   |                                  | IMBALANCE
+… one with less does, too             | REMAINDERS | 0 4   |                                  | UNEXPLAINED
+… only the one with less does         | REMAINDERS | 4     |                                  | UNEXPLAINED
+nobody says that shares are uneven    | -          | 0 3   |                                  | UNEXPLAINED
+traffic is uneven, and shares are not | UNEQUAL_TRAFFIC | 0 |                                 | UNEXPLAINED
+busy threads show that more would help | REMAINDERS | 0 3  | SLOW_LISTENER clients=A          | LISTENER
+… also where all are busy             | REMAINDERS | 0 4   | SLOW_LISTENER clients=A+B        | LISTENER
+what else is wrong comes first        | REMAINDERS | 0     | CONSUME_FAILING:SENT_BACK clients=A | FAILURES
+uneven at another time                | REMAINDERS begin=400 | 0 |                            | UNEXPLAINED
+uneven in another topic               | REMAINDERS topic=u | 0 |                              | UNEXPLAINED
+"""
+
+
+@pytest.mark.parametrize(("uneven", "behind", "more", "limit"), described(_SHARES))
+def test_shares_are_the_limit_if_those_with_more_than_their_share_fall_behind(
+    uneven: str, behind: str, more: str, limit: str
+) -> None:
+    """The shares that a finding of INFO names: queues 0 to 3 are A's, queue 4 is B's."""
+    assert list(by_shares(uneven, behind, more, "10/10 310/20 610/40 910/60")) == [limit]
+
+
+def test_a_queue_that_stood_is_no_matter_of_shares() -> None:
+    assert list(by_shares("REMAINDERS", "0", "", "10/10 310/10 610/10 910/10")) == ["NO_PROGRESS"]
+
+
+def by_shares(uneven: str, behind: str, more: str, cells: str) -> dict[Limit, HeldBack]:
+    """Queues that fall behind (`behind`) show these cells, one in 60 s, and the others keep up."""
+    places: list[Place] = [("b", number) for number in range(5)]
+    interval = replayed(0, 3600, {place: (int(place[1] == 4),) for place in places})
+    chosen = {int(number) for number in behind.split()}
+    read = {
+        60 * moment: [cell if number in chosen else "10/10" for number in range(5)]
+        for moment, cell in enumerate(cells.split())
+    }
+    lags = [850 if number in chosen else 0 for number in range(5)]
+    rows = [measured(interval, lag_last=lags, lag_max=lags)]
+    step = audited_step(interval, progress=rows, offsets={"t": offsets(places, read)})
+    texts = [*([f"LOAD_IMBALANCE:{uneven} severity=INFO"] if uneven != "-" else []), *filter(None, [more])]
+    queues = queue_intervals(rows)
+    return {each.limit: each for each in held_back(step, queues, [], [finding(text) for text in texts])}
+
+
+#: what | the client's snapshots: messages/MiB of queues 0 and 1 | its settings | more of the finding | limit
+_CACHES = """
+few messages fill the cache         | 4/100 1/30          | threads=20              |            | LARGE_MESSAGES
+… for half of its threads           | 9/100 1/30          | threads=20              |            | LARGE_MESSAGES
+… for more of them                  | 9/100 2/30          | threads=20              |            | LISTENER
+… of unknown threads                | 4/100 1/30          |                         |            | LISTENER
+a queue takes one thread in order   | 4/100 1/30          | threads=20 orderly=True |            | LISTENER
+the client says not how it consumes | 4/100 1/30          | threads=20 orderly=None |            | LISTENER
+it counts MiB without messages      | 4/100 0/30          | threads=20              |            | LISTENER
+a queue without any is empty        | 4/100 0/0           | threads=20              |            | LARGE_MESSAGES
+messages in hand are not reported   | 4/100 ?/30          | threads=20              |            | LISTENER
+it follows from something else      | 4/100 1/30          | threads=20              | root=other | LISTENER
+the messages are too many           | 4/100 1/30          | threads=20              | cause=CACHED_MESSAGES | LISTENER
+another client                      | 4/100 1/30          | threads=20              | client=B   | LISTENER
+it holds none of any queue          | 0/0 0/0             | threads=20              |            | LISTENER
+"""
+
+
+@pytest.mark.parametrize(("caches", "settings", "more", "limit"), described(_CACHES))
+def test_few_messages_that_fill_a_cache_are_large(caches: str, settings: str, more: str, limit: str) -> None:
+    of = dict(option.split("=") for option in f"{settings} {more}".split())
+    numbers = [[None if number == "?" else int(number) for number in cell.split("/")] for cell in caches.split()]
+    owned = [
+        owned_queue("t", queue, 0, {"cached_count": count, "cached_mib": mib})
+        for queue, (count, mib) in enumerate(numbers)
+    ]
+    orderly = {"True": True, "None": None}.get(of.get("orderly", ""), False)
+    reported = {"owned_queues": owned, "consume_orderly": orderly, "consume_threads": int(of.get("threads", 0)) or None}
+    clients = {"A": client_history(reported, reported)}
+    cause = of.get("cause", "CACHED_SIZE")
+    full = finding(f"FLOW_CONTROLLED:{cause} queue=0" + (f" root={of['root']}" if "root" in of else ""))
+    full = full._replace(client_id=of.get("client", "A"))
+    interval = replayed(0, 3600, OWNED | {("b", 2): (0,)})
+    lags = [900, 0, 0]
+    rows = [measured(interval, lag_last=lags, lag_max=lags)]
+    step = audited_step(interval, progress=rows, offsets={"t": offsets(PLACES, READ)})
+    step = replace(step, history=replace(step.history, clients=clients))
+    assert [each.limit for each in held_back(step, queue_intervals(rows), [], [full])] == [limit]
