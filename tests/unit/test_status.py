@@ -159,6 +159,20 @@ def test_a_group_is_one_line_of_a_table(width: int, shown: list[str]) -> None:
     assert len(rows) == (8 if OWNED[0] in shown else 7)
 
 
+def test_the_peak_of_the_step_is_shown_where_it_is_known_and_sorts() -> None:
+    """A step that an older version audited has none."""
+    values = {"backlog_max": 3_000, "backlog_max_at": datetime(2026, 11, 21, 2, 14, 5, 600_000, tzinfo=UTC)}
+    known, old = group("g", "ERROR", 7, worst=DUPLICATE, **values), group("h", "ERROR", 9, worst=DUPLICATE)
+    shown = lines_of(known, old)
+    assert "backlog 7 (-5), peak 3,000, bottleneck" in shown[0]
+    assert "backlog 9 (-3), peak unknown, bottleneck" in shown[1]
+    assert "2,724 +2,712 3,000 no backlog" in " ".join(
+        " ".join(line.split()) for line in on_terminal(160, known | {"backlog_end": 2_724})
+    )
+    assert any("12 → 7, peak 3,000 at 2026-11-21T02:14:05Z" in line for line in paragraphs(known))
+    assert sorted([old, known], key=ORDERS["peak-backlog"], reverse=True) == [known, old]
+
+
 def test_names_on_a_terminal_are_whole_and_inert() -> None:
     hostile = group("[red]:bomb:\x1b[2J", "WARN", worst=DUPLICATE, step_start=OLD)
     lines = on_terminal(160, group("<script>", "ERROR", worst=DUPLICATE), hostile, group("g" * 255, "WARN"))

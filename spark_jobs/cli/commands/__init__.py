@@ -163,7 +163,7 @@ COMMANDS: Mapping[str, Command] = {
     "status": Command(
         "Show the groups that need attention in their newest step, one line each.",
         required="--warehouse",
-        optional="--cluster --group --all --sort=severity|backlog|utilization --config --fail-on=ERROR "
+        optional="--cluster --group --all --sort=severity|backlog|peak-backlog|utilization --config --fail-on=ERROR "
         "--tz --json --format",
         examples=(
             "--warehouse ./warehouse",

@@ -168,7 +168,8 @@ def _followed(step: AuditedStep, samples: OffsetSamples, queue: Place, span: Not
     """When a queue was consumed again after its broker was back in the route, if clients may not have asked for the
     route before; else when it was back. Messages may have been consumed after the last sample before it left.
     """
-    rows, column = samples.inside(span.end, span.end + _ROUTE_POLL + step.settings.cadence), samples.columns[queue]
+    until = min(span.end + _ROUTE_POLL + step.settings.cadence, step.window.end)
+    rows, column = samples.inside(span.end, until), samples.columns[queue]
     of_queue = samples.times[rows], samples.consumed_to[rows, column], samples.lag[rows, column]
     times, consumed, lag = (numbers[of_queue[1] != UNKNOWN] for numbers in of_queue)
     again = times[(np.diff(consumed, prepend=consumed[:1]) > 0) | (lag == 0)]

@@ -13,6 +13,7 @@ from spark_jobs.domain.kernel.audited_step import IntervalProgress, Moves, Rebal
 from spark_jobs.domain.model.history import UNKNOWN, GroupHistory
 from spark_jobs.domain.model.message_queue import MessageQueue, topic_type
 from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.status.attribution import attribution
 from spark_jobs.domain.status.backlog import queue_intervals
 from spark_jobs.domain.status.lagging_queues import lagging_queues
 from tests.conformance.kernel_vs_oracle.forms import IntervalStart, Line, ProgressLine, Said
@@ -35,16 +36,20 @@ from tests.support.oracle.timeline import of_unknown_strategy
 
 
 def said(evaluated: EvaluatedStep) -> Said:
-    """In the form of the oracle."""
+    """In the form of the oracle, which counts queues with a known offset only."""
     step, status = evaluated.step, evaluated.status
     queues = queue_intervals(step.progress)
+    known = queues.backlog() if status else None
     return Said(
         sorted(map(_line, step.intervals), key=lambda line: line.order),
         sorted(line for progress in step.progress for line in _progress(progress)),
         sorted((begun.moment, begun.interval.topic, begun.interval.start) for begun in step.rebalances),
         Counts(*(getattr(status, name) for name in Counts._fields)) if status else None,
-        Backlog(*(getattr(status, name) for name in Backlog._fields)) if status else None,
-        {growth.topic: growth[1:] for growth in (status.attribution or () if status else ())},
+        Backlog(*(getattr(known, name) for name in Backlog._fields)) if known else None,
+        {
+            growth.topic: growth[1:]
+            for growth in (attribution(queues, step.history.offsets, step.window) if status else ())
+        },
         {
             (lagging.topic, lagging.queue): PiledUp(
                 lagging.messages,

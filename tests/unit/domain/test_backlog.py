@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import RebalanceInterval
 from spark_jobs.domain.kernel.backlog import Peak, TopicBacklog, peak, topic_backlogs
@@ -30,8 +31,8 @@ def backlogs(
     return topic_backlogs(step, unconsumed or {})
 
 
-def numbers(values: Sequence[int]) -> list[int | None]:
-    return [None if value == UNKNOWN else value for value in values]
+def numbers(values: NDArray[np.int64]) -> list[int | None]:
+    return [None if value == UNKNOWN else value for value in values.tolist()]
 
 
 #: what | per sample, 30 s apart: end/committed of both queues | messages, and queues that are not in them
@@ -119,7 +120,8 @@ def test_without_any_known_backlog_there_is_no_quality() -> None:
 def topic(name: str, messages: Mapping[float, int | None]) -> TopicBacklog:
     times = np.array([micros(at) for at in messages], np.int64)
     values = np.array([UNKNOWN if each is None else each for each in messages.values()], np.int64)
-    return TopicBacklog(name, times, values, *[np.zeros_like(values)] * 4, is_filtered=False, without_offset={})
+    none = np.zeros_like(values)
+    return TopicBacklog(name, times, values, none, none, none, none, is_filtered=False, without_offset={})
 
 
 def test_the_peak_of_a_group_is_at_one_moment_each_topic_by_its_last_sample() -> None:

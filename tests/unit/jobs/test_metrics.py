@@ -30,7 +30,7 @@ BUSY = (
     | {"retention_left_seconds": 3600.0}
 )
 OFFLINE_STATUS = {"member_count": 0, "unassigned_queues": 8, "queues_with_one_owner": 0, "double_owned_queues": 0}
-OFFLINE_STATUS |= {"catches_up": False}
+OFFLINE_STATUS |= {"catches_up": False, "backlog_max": 70, "oldest_message_ms": 1500}
 key = partial(published.key, cluster="eu")
 
 
@@ -105,6 +105,8 @@ BY_HAND: dict[str, dict[tuple[str, ...], float]] = {
     "double_owned_queues": {("g",): 0, ("old",): 1},
     "backlog_known": {("g",): 1, (HOSTILE,): 0, ("old",): 1},
     "backlog_messages": {("g",): 0, ("old",): 0},
+    "backlog_peak_messages": {("g",): 70},
+    "oldest_message_seconds": {("g",): 1.5},
     "backlog_unknown_queues": {("g",): 0, (HOSTILE,): 5, ("old",): 0},
     "utilization_ratio": {("old",): 0.25},
     "headroom_messages_per_second": {("old",): 0.0},
