@@ -11,6 +11,7 @@ from spark_jobs.domain.diagnosis.standing import Standing, standing_queues
 from spark_jobs.domain.diagnosis.table import StandingCause, TableLine, line_of
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.caching import cached_with_value
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import SECOND, Time
@@ -39,9 +40,7 @@ def diagnoses(step: AuditedStep) -> Sequence[Diagnosis]:
         for client_id in standing.owners or (None,)
         for part, facts in _parts(step, standing, client_id)
     ]
-    by_topic: dict[str, list[Standing]] = defaultdict(list)
-    for part, _, _ in measured:
-        by_topic[part.queue.topic].append(part)
+    by_topic = by_key((part for part, _, _ in measured), lambda part: part.queue.topic)
     extents = {topic: _Extents(of_topic) for topic, of_topic in by_topic.items()}
     complete = (
         (part, client_id, replace(facts, extent=extents[part.queue.topic].of(part, client_id)))
@@ -53,10 +52,7 @@ def diagnoses(step: AuditedStep) -> Sequence[Diagnosis]:
 @cached_with_value
 def by_queue(step: AuditedStep) -> Mapping[MessageQueue, Sequence[Diagnosis]]:
     """The diagnoses of each queue that stands, in the order of time."""
-    of_queues: dict[MessageQueue, list[Diagnosis]] = defaultdict(list)
-    for each in diagnoses(step):
-        of_queues[each.standing.queue].append(each)
-    return of_queues
+    return by_key(diagnoses(step), lambda each: each.standing.queue)
 
 
 @cached_with_value
@@ -77,19 +73,12 @@ def _parts(step: AuditedStep, standing: Standing, client_id: str | None) -> Iter
         yield part, facts_of(step, part, client_id)
 
 
-class _Together(NamedTuple):
-    """The readable queues of a topic that stand for most of one time, and whether they are all of two or more."""
-
-    queues: Set[Place]
-    is_all: bool
-
-
 class _Extents:
     """The queues of a topic that stand at one time: those of one owner, or all."""
 
     def __init__(self, standing: Sequence[Standing]) -> None:
         self._standing = standing
-        self._known: dict[tuple[Time, int], _Together] = {}
+        self._known: dict[tuple[Time, int], Set[Place]] = {}
 
     def of(self, standing: Standing, client_id: str | None) -> Extent:
         """The widest set of two or more readable queues that stand together with this one, and no other queue."""
@@ -97,17 +86,16 @@ class _Extents:
         if key not in self._known:  # queues mostly share it
             self._known[key] = self._of_time(standing)
         together = self._known[key]
-        if together.is_all:
+        if len(together) == len(standing.interval.queues or ()) > 1:
             return Extent.ALL_OF_TOPIC
         allocation = standing.interval.allocation
         owned = allocation.queues_of_client.get(client_id or "", frozenset()) if allocation else frozenset()
-        return Extent.ALL_OF_OWNER if owned and owned <= together.queues else Extent.SOME
+        return Extent.ALL_OF_OWNER if owned and owned <= together else Extent.SOME
 
-    def _of_time(self, standing: Standing) -> _Together:
+    def _of_time(self, standing: Standing) -> Set[Place]:
+        """The readable queues that stand for most of the time."""
         shared: dict[Place, int] = defaultdict(int)
         for each in self._standing:
             shared[each.queue[1:]] += max(min(each.end, standing.end) - max(each.start, standing.start), 0)
-        readable = standing.interval.queues or ()
         lasting = standing.end - standing.start
-        queues = {queue for queue in readable if 2 * shared.get(queue, 0) >= lasting}
-        return _Together(queues, len(queues) == len(readable) > 1)
+        return {queue for queue in standing.interval.queues or () if 2 * shared.get(queue, 0) >= lasting}

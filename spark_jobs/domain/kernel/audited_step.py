@@ -238,7 +238,7 @@ class AuditedStep:
     broker, topic, client id. `switches`: by topic, when its brokers began to be served by another process.
     `deleted`: the times, in order, in which the group was deleted, as far as snapshots of the window show;
     `deleted_topics`: the same of its topics; `gone_topics`: of those of which routes show it only.
-    `unread`: by topic, samples without consumer offsets of those that have none (`kernel.unread`).
+    `unread`: by topic, samples without consumer offsets of those that have none.
     `replays`: what the group's members would own with other inputs; None: not known.
     """
 

@@ -130,10 +130,6 @@ class ClientStates:
 
     states: Mapping[str, ClientState]
 
-    def state_of(self, client_id: str) -> ClientState | None:
-        """Return what this client reported last; None: nothing."""
-        return self.states.get(client_id)
-
     @cached_with_value
     def conflicting(self, membership: Membership) -> tuple[tuple[tuple[str, Any], ...], ...]:
         """(client id, answer) of the connected clients whose subscriptions differ, and of those whose models do."""

@@ -270,6 +270,12 @@ class TopicSamples(QueueSamples):
     max_offset: Matrix
     present: NDArray[np.bool_]
 
+    @cached_property
+    def without_commits(self) -> OffsetSamples:
+        """The same as offsets of a group, of which none is known."""
+        unknown = np.full_like(self.max_offset, UNKNOWN)
+        return OffsetSamples(self.times, self.queues, self.max_offset, unknown, unknown, unknown, self.present)
+
     def known_minimums(self, queue: Place, start: int, end: int) -> Matrix:
         """The oldest offsets of a queue in the snapshots of `[start, end)` (microseconds) that show it, in order."""
         if queue not in self.columns:
