@@ -243,7 +243,7 @@ def _heartbeats(step: AuditedStep, broker_name: str) -> Mapping[str, Sequence[Ti
     """
     times: dict[str, list[Time]] = defaultdict(list)
     for span in step.memberships.get(broker_name, ()):
-        for client_id in {each.client_id for each in span.state.connections}:
+        for client_id in set(span.state.client_ids):
             times[client_id].append((span.start, span.end))
     return {
         client_id: [
@@ -266,7 +266,7 @@ def _is_dropped(step: AuditedStep, broker_name: str, client_id: str, at: int) ->
 def _lists(step: AuditedStep, broker_name: str, client_id: str, at: int) -> bool | None:
     """Return whether a broker lists the client at that time; None: it does not answer."""
     spans = (span for span in step.memberships.get(broker_name, ()) if span.start <= at < span.end)
-    return next((any(each.client_id == client_id for each in span.state.connections) for span in spans), None)
+    return next((client_id in span.state.client_ids for span in spans), None)
 
 
 def _lock(standing: Standing, reports: _Reports, is_orderly: YesNo) -> Lock:

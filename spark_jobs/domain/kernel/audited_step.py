@@ -130,6 +130,11 @@ class RebalanceInterval:
         """The index of each of its `measured` queues."""
         return {queue: place for place, queue in enumerate(self.measured)}
 
+    @property
+    def client_ids(self) -> Sequence[str]:
+        """The client id of each connection, in allocation order; none if its members are unobserved."""
+        return [member.client_id for member in self.members or ()]
+
     @cached_property
     def languages(self) -> Mapping[str, str | None]:
         """The language of each member, by client id."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from spark_jobs.domain.kernel.audited_step import Switch
 from spark_jobs.domain.kernel.sample_pairs import falls
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, OffsetSamples, Place, TopicSamples
+from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, OffsetSamples, Place
 from spark_jobs.domain.model.series import Timed
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 
@@ -99,10 +99,3 @@ def _explains(switch: Switch, queue: Place, start: int, settings: AuditSettings)
     """Return True if another process served the queue's broker from about the first sample on."""
     is_near = switch.before - settings.max_gap <= start <= switch.at + settings.max_gap
     return bool(switch.broker_name == queue[0] and switch.old and switch.new and is_near)
-
-
-def oldest_offset(topics: TopicSamples | None, offset: FormerOffset, window: StepWindow) -> int | None:
-    """The oldest offset of its queue since the offset is beyond the end, by the topic's snapshots; None: unknown."""
-    if topics is None:
-        return None
-    return min(topics.known_minimums(offset.queue, offset.start, min(offset.end, window.end)).tolist(), default=None)

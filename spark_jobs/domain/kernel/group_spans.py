@@ -133,7 +133,7 @@ class ClientStates:
     @cached_with_value
     def conflicting(self, membership: Membership) -> tuple[tuple[tuple[str, Any], ...], ...]:
         """(client id, answer) of the connected clients whose subscriptions differ, and of those whose models do."""
-        ids = dict.fromkeys(connection.client_id for connection in membership.connections)
+        ids = dict.fromkeys(membership.client_ids)
         states = [(client_id, self.states[client_id]) for client_id in ids if client_id in self.states]
         answers = (
             [(of, state.subscriptions) for of, state in states],
@@ -167,8 +167,9 @@ class ClientStates:
 
     def is_assigned_by_broker(self, membership: Membership) -> bool:
         """Return whether the broker assigns queues to any connected client or, without connections, to any."""
-        connected = {connection.client_id for connection in membership.connections if self._assigned}
-        return bool(self._assigned & connected if membership.connections else self._assigned)
+        if not self._assigned:  # as mostly
+            return False
+        return not membership.connections or not self._assigned.isdisjoint(membership.client_ids)
 
     @cached_property
     def _assigned(self) -> Set[str]:

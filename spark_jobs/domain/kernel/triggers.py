@@ -96,7 +96,7 @@ class _EarlierIntervals:
         subjects = _changed_queues(before, now, seen)
         left, joined = tuple[str, ...](), tuple[str, ...]()
         if now.allocation is None or before.allocation is not now.allocation:
-            was, has = _connections(before), _connections(now)
+            was, has = Counter(before.client_ids), Counter(now.client_ids)
             left, joined = tuple(was - has), tuple(has - was)
             subjects |= _changed_connections(left, joined, self.expired_at(now.start, left) if left else ())
             subjects |= _changed_members(before, now) if now.allocation else {}
@@ -132,10 +132,6 @@ def _changed_queues(before: RebalanceInterval, now: RebalanceInterval, seen: Col
 
 def _range(broker: str, first: int, end: int) -> str:
     return f"{broker}:{first}" if end == first + 1 else f"{broker}:{first}-{end - 1}"
-
-
-def _connections(interval: RebalanceInterval) -> Counter[str]:
-    return Counter(member.client_id for member in interval.members or ())
 
 
 def _changed_connections(left: Collection[str], joined: Collection[str], expired: Collection[str]) -> Subjects:

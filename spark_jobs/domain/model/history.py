@@ -89,6 +89,11 @@ class Membership(NamedTuple):
     listed: bool | None = None
     consume_from_where: str | None = None
 
+    @property
+    def client_ids(self) -> tuple[str, ...]:
+        """The client id of each connection."""
+        return tuple(connection.client_id for connection in self.connections)
+
 
 class OwnedQueue(NamedTuple):
     """A process queue that a client says it has; None is unknown."""
@@ -329,6 +334,11 @@ class GroupHistory:
         if None in hours and hours[None] in (last_hour_before(times, window, settings) for times in other_topics):
             del hours[None]
         return hours
+
+    def oldest_offsets(self, topic: str, queue: Place, start: int, end: int) -> Sequence[int]:
+        """The oldest offsets of a queue by the topic's snapshots in `[start, end)` (microseconds) that show it."""
+        samples = self.topics.get(topic)
+        return samples.known_minimums(queue, start, end).tolist() if samples else ()
 
     def was_there_before(self, window: StepWindow, settings: AuditSettings) -> bool:
         """Return whether the group was captured before the window, and not deleted in that hour or since."""

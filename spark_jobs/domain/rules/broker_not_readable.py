@@ -234,7 +234,7 @@ def _standing_hits(
 ) -> Iterator[RuleHit]:
     """The hits of the broker's queues in which messages wait at the end of the time, and whose offset never moved."""
     topic, samples = interval.topic, step.history.offsets.get(interval.topic)
-    client_ids = tuple(dict.fromkeys(member.client_id for member in interval.members or ()))
+    client_ids = tuple(dict.fromkeys(interval.client_ids))
     waiting = standing_backlog(samples, broker, time[0], time[1] - step.settings.cadence // 2) if samples else {}
     for queue_id in waiting:
         yield _hit(

@@ -37,7 +37,7 @@ def flaps(
         neighbors = [before[-1], *now, after[0]]
         no_gap = all(span.end == following.start for span, following in pairwise(neighbors))
         back = answer(before[0].state) == answer(after[0].state) != answer(now[0].state)
-        lists = [set(_ids(span)) for span in neighbors]
+        lists = [set(span.state.client_ids) for span in neighbors]
         stay, is_brief = all(lists[0] <= ids for ids in lists), now[-1].end - now[0].start <= lasting
         if no_gap and back and all(lists) and (stay or is_brief):
             yield before[-1], now[-1]._replace(start=now[0].start)
@@ -62,9 +62,9 @@ def with_both_kinds(
 
 def _stays_until(spans: Sequence[Span[Membership]], now: Span[Membership]) -> int:
     """Until when all clients of a span are listed."""
-    until, client_ids = now.end, set(_ids(now))
+    until, client_ids = now.end, set(now.state.client_ids)
     for span in spans:
-        if span.start == until and client_ids <= set(_ids(span)):
+        if span.start == until and client_ids <= set(span.state.client_ids):
             until = span.end
     return until
 
@@ -72,7 +72,3 @@ def _stays_until(spans: Sequence[Span[Membership]], now: Span[Membership]) -> in
 def changing_within(settings: AuditSettings) -> int:
     """How long one answer lasts at most while clients of two kinds send their heartbeats, in microseconds."""
     return settings.thresholds.settled_seconds * SECOND + settings.cadence
-
-
-def _ids(span: Span[Membership]) -> tuple[str, ...]:
-    return tuple(connection.client_id for connection in span.state.connections)
