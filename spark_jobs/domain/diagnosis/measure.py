@@ -127,8 +127,8 @@ def _is_starved(step: AuditedStep, standing: Standing) -> bool:
     broker_queues = ((number, column) for (name, number), column in samples.columns.items() if name == broker_name)
     higher = [column for number, column in broker_queues if number > queue_id]
     seen = samples.inside(standing.start + 1, standing.end)
-    waiting, offsets = samples.lag[seen][:, higher] > 0, samples.consumed_to[seen][:, higher]
-    return bool(waiting.any(axis=1).all() and (np.diff(offsets, axis=0) > 0).any())
+    waiting = samples.lag[seen][:, higher] > 0
+    return bool(waiting.any(axis=1).all() and samples.forward[seen][1:, higher].any())
 
 
 def _is_blocked(step: AuditedStep, standing: Standing) -> bool:
@@ -142,9 +142,7 @@ def _is_blocked(step: AuditedStep, standing: Standing) -> bool:
     other_columns = [
         column for (name, number), column in samples.columns.items() if name == broker_name and number != queue_id
     ]
-    offsets = samples.consumed_to[samples.inside(standing.start + 1, standing.end)][:, other_columns]
-    is_known = (offsets[:-1] != UNKNOWN) & (offsets[1:] != UNKNOWN)
-    return bool((is_known & (np.diff(offsets, axis=0) > 0)).any())
+    return bool(samples.forward[samples.inside(standing.start + 1, standing.end)][1:, other_columns].any())
 
 
 def commits_of(step: AuditedStep, topic: str) -> SeldomCommits | None:

@@ -7,12 +7,13 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from spark_jobs.domain.kernel.unseen import unseen_times
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import (
     EVERYTHING,
     PULLS_BY_HAND,
-    UNKNOWN,
     ClientState,
     GroupHistory,
     Membership,
@@ -92,10 +93,8 @@ def group_spans(history: GroupHistory, window: StepWindow, settings: AuditSettin
 
 def _advancing(samples: OffsetSamples, window: StepWindow) -> frozenset[Place]:
     """The queues whose committed offset advances in the window."""
-    offsets = samples.consumed_to[samples.inside(window.read_from, window.end)]
-    known = (offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN)
-    advances = (known & (offsets[1:] > offsets[:-1])).any(axis=0)
-    return frozenset(queue for queue, moves in zip(samples.queues, advances.tolist(), strict=True) if moves)
+    forward = samples.forward[samples.inside(window.read_from, window.end)][1:]
+    return frozenset(samples.queues[column] for column in np.flatnonzero(forward.any(axis=0)).tolist())
 
 
 def deleted_times(

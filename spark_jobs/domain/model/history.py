@@ -250,6 +250,15 @@ class OffsetSamples(QueueSamples):
         return np.where(never & (self.end_offset > 0), UNKNOWN, self.consumer_offset)
 
     @cached_property
+    def forward(self) -> Matrix:
+        """Messages by which the next offset to consume rose since the snapshot before; 0: it did not, or unknown."""
+        after, before = self.consumed_to[1:], self.consumed_to[:-1]
+        rose = (after != UNKNOWN) & (before != UNKNOWN) & (after > before)
+        forward = np.zeros_like(self.consumed_to)
+        forward[1:] = np.where(rose, after - before, 0)
+        return forward
+
+    @cached_property
     def lag(self) -> Matrix:
         """Messages not consumed yet, at least 0; `UNKNOWN` like its offsets, and far beyond the end."""
         known, left = self._left

@@ -7,7 +7,7 @@ import numpy as np
 from spark_jobs.domain.diagnosis.measure import pulling_by_hand
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.consume_statuses import Numbers, status_samples
-from spark_jobs.domain.kernel.offset_jumps import Jump, first_commits_at_end, offset_jumps
+from spark_jobs.domain.kernel.offset_facts import Jump, first_commits_at_end, offset_jumps
 from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
