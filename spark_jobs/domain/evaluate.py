@@ -1,6 +1,6 @@
 """The kernel: what was recorded of one consumer group → everything that its steps publish."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby
@@ -9,7 +9,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.backlog import TopicBacklog, topic_backlogs
 from spark_jobs.domain.kernel.coverage import CoverageRow, group_coverage
 from spark_jobs.domain.kernel.following import with_settling
-from spark_jobs.domain.kernel.group_spans import group_spans
+from spark_jobs.domain.kernel.group_spans import GroupSpans, group_spans
 from spark_jobs.domain.kernel.locks import with_locks
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.progress import topic_progress
@@ -18,9 +18,8 @@ from spark_jobs.domain.kernel.recorded_interval import as_recorded
 from spark_jobs.domain.kernel.removed_queues import gone_topics
 from spark_jobs.domain.kernel.timeline import StepTimeline
 from spark_jobs.domain.kernel.triggers import SwitchedAt, expired_at, switches, with_moves
-from spark_jobs.domain.kernel.unread import unread_topics
 from spark_jobs.domain.model.finding import Finding
-from spark_jobs.domain.model.history import GroupHistory
+from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, GroupHistory, OffsetSamples
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
@@ -81,14 +80,15 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
     settings = as_recorded(history, window, settings)
     spans = group_spans(history, window, settings)
     absences = gone_topics(history, spans.routes, spans.memberships, window, settings)
-    switched = {topic: switches(series, window, absences.get(topic, ())) for topic, series in history.serving.items()}
+    serving = {topic: series for topic, series in history.serving.items() if topic in spans.routes}
+    switched = {topic: switches(series, window, absences.get(topic, ())) for topic, series in serving.items()}
     timeline = StepTimeline(spans, window, settings, replays, history.clients)
     by_topic = {
         topic: _with_changes(list(of_topic), history, window, settings, switched.get(topic, ()))
         for topic, of_topic in groupby(timeline.intervals(), key=lambda interval: interval.topic)
     }
     intervals = [interval for of_topic in by_topic.values() for interval in of_topic]
-    unread = unread_topics(history.topics, spans.subscribed - spans.offset_topics, window)
+    unread = _unread(history, spans, window)
     return AuditedStep(
         history=history,
         window=window,
@@ -117,6 +117,18 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
         replays=replays,
         unread=unread,
     )
+
+
+def _unread(history: GroupHistory, spans: GroupSpans, window: StepWindow) -> Mapping[str, OffsetSamples]:
+    """By topic, samples of those of which brokers report no offsets of the group: what is produced is in the topics'
+    own snapshots. Consume stats leave out a topic that the broker's subscription of the group lacks, and one of which
+    the group never committed an offset (`AdminBrokerProcessor.getConsumeStats`).
+    """
+    ordinary = (name for name in spans.subscribed - spans.offset_topics if not name.startswith((RETRY, DEAD_LETTERS)))
+    read = ((topic, history.topics[topic]) for topic in sorted(ordinary) if topic in history.topics)
+    return {
+        topic: samples.without_commits for topic, samples in read if samples.any_inside(window.read_from, window.end)
+    }
 
 
 def _with_changes(

@@ -11,6 +11,7 @@ from spark_jobs.domain.diagnosis.standing import Standing, standing_queues
 from spark_jobs.domain.diagnosis.table import StandingCause, TableLine, line_of
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.caching import cached_with_value
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import SECOND, Time
@@ -39,9 +40,7 @@ def diagnoses(step: AuditedStep) -> Sequence[Diagnosis]:
         for client_id in standing.owners or (None,)
         for part, facts in _parts(step, standing, client_id)
     ]
-    by_topic: dict[str, list[Standing]] = defaultdict(list)
-    for part, _, _ in measured:
-        by_topic[part.queue.topic].append(part)
+    by_topic = by_key((part for part, _, _ in measured), lambda part: part.queue.topic)
     extents = {topic: _Extents(of_topic) for topic, of_topic in by_topic.items()}
     complete = (
         (part, client_id, replace(facts, extent=extents[part.queue.topic].of(part, client_id)))
@@ -53,10 +52,7 @@ def diagnoses(step: AuditedStep) -> Sequence[Diagnosis]:
 @cached_with_value
 def by_queue(step: AuditedStep) -> Mapping[MessageQueue, Sequence[Diagnosis]]:
     """The diagnoses of each queue that stands, in the order of time."""
-    of_queues: dict[MessageQueue, list[Diagnosis]] = defaultdict(list)
-    for each in diagnoses(step):
-        of_queues[each.standing.queue].append(each)
-    return of_queues
+    return by_key(diagnoses(step), lambda each: each.standing.queue)
 
 
 @cached_with_value

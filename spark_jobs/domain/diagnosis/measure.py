@@ -129,8 +129,8 @@ def _is_starved(step: AuditedStep, standing: Standing) -> bool:
     broker_queues = ((number, column) for (name, number), column in samples.columns.items() if name == broker_name)
     higher = [column for number, column in broker_queues if number > queue_id]
     seen = samples.inside(standing.start + 1, standing.end)
-    waiting, offsets = samples.lag[seen][:, higher] > 0, samples.consumed_to[seen][:, higher]
-    return bool(waiting.any(axis=1).all() and (np.diff(offsets, axis=0) > 0).any())
+    waiting = samples.lag[seen][:, higher] > 0
+    return bool(waiting.any(axis=1).all() and samples.forward[seen][1:, higher].any())
 
 
 def _is_blocked(step: AuditedStep, standing: Standing) -> bool:
@@ -144,9 +144,7 @@ def _is_blocked(step: AuditedStep, standing: Standing) -> bool:
     other_columns = [
         column for (name, number), column in samples.columns.items() if name == broker_name and number != queue_id
     ]
-    offsets = samples.consumed_to[samples.inside(standing.start + 1, standing.end)][:, other_columns]
-    is_known = (offsets[:-1] != UNKNOWN) & (offsets[1:] != UNKNOWN)
-    return bool((is_known & (np.diff(offsets, axis=0) > 0)).any())
+    return bool(samples.forward[samples.inside(standing.start + 1, standing.end)][1:, other_columns].any())
 
 
 def _is_expired(step: AuditedStep, standing: Standing) -> bool:
@@ -251,7 +249,7 @@ def _heartbeats(step: AuditedStep, broker_name: str) -> Mapping[str, Sequence[Ti
     """
     times: dict[str, list[Time]] = defaultdict(list)
     for span in step.memberships.get(broker_name, ()):
-        for client_id in {each.client_id for each in span.state.connections}:
+        for client_id in set(span.state.client_ids):
             times[client_id].append((span.start, span.end))
     return {
         client_id: [
@@ -274,7 +272,7 @@ def _is_dropped(step: AuditedStep, broker_name: str, client_id: str, at: int) ->
 def _lists(step: AuditedStep, broker_name: str, client_id: str, at: int) -> bool | None:
     """Return whether a broker lists the client at that time; None: it does not answer."""
     spans = (span for span in step.memberships.get(broker_name, ()) if span.start <= at < span.end)
-    return next((any(each.client_id == client_id for each in span.state.connections) for span in spans), None)
+    return next((client_id in span.state.client_ids for span in spans), None)
 
 
 def _lock(standing: Standing, reports: _Reports, is_orderly: YesNo) -> Lock:

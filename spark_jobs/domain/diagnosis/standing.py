@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.offset_facts import Unconsumed, unconsumed
 from spark_jobs.domain.kernel.progress import OwnTime, without_overlaps
-from spark_jobs.domain.kernel.unconsumed import Unconsumed, unconsumed
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place
 from spark_jobs.domain.model.message_queue import MessageQueue

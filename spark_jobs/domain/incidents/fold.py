@@ -6,13 +6,14 @@ from dataclasses import replace
 from itertools import chain
 
 from spark_jobs.domain.incidents.facts import incident
-from spark_jobs.domain.incidents.silence import with_silence
 from spark_jobs.domain.incidents.thread import QUIET, Thread
 from spark_jobs.domain.incidents.threads import RootRules, threads
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding, UnknownTime
-from spark_jobs.domain.model.severities import SEVERITIES
+from spark_jobs.domain.model.severities import ERROR, SEVERITIES
 from spark_jobs.domain.model.silences import unreported_ids
+from spark_jobs.domain.model.window import Time, common
 from spark_jobs.domain.phrases import names_text
+from spark_jobs.domain.rules import unobserved
 from spark_jobs.domain.rules.roots import LEAD
 from spark_jobs.domain.rules.rule import Follows, Rule
 
@@ -37,11 +38,32 @@ def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules:
     }
     conditions = threads(reported.values(), RootRules(root_rules, by_name), unknown)
     events = [
-        (with_silence(incident(roots, symptoms, by_name), audited.silent), _broker_of(roots, by_name))
+        (_with_silence(incident(roots, symptoms, by_name), audited.silent), _broker_of(roots, by_name))
         for roots, symptoms in _events(conditions, by_name)
     ]
     opened = _with_same_broker([each for each in events if each[0].severity != SEVERITIES[0] or each[0].rule in blind])
     return sorted(opened, key=lambda event: (-event.opened_at, event.cluster, event.rule, event.incident_id))
+
+
+def _with_silence(incident: Incident, silent: Mapping[str, Sequence[Time]]) -> Incident:
+    """The incident; an ERROR of the cluster if its snapshots are missing in a time in which nothing of the cluster was
+    recorded: a recorder that stopped looks like a fleet at rest. One that is an ERROR already says more.
+    """
+    missing = [part for part in incident.root_causes if part.rule == unobserved.RULE.name]
+    times = silent.get(incident.cluster, ())
+    if incident.severity == ERROR or not any(
+        common(time, (part.started_at, part.ended_at)) for part in missing for time in times
+    ):
+        return incident
+    cause = unobserved.NOTHING_RECORDED
+    return replace(
+        incident,
+        severity=ERROR,
+        cause=cause,
+        causes=(*incident.causes, cause),
+        headline=f"Nothing is recorded of the cluster {incident.cluster}",
+        advice=unobserved.RULE.causes[cause].advice,
+    )
 
 
 def _events(conditions: Sequence[Thread], rules: Mapping[str, Rule]) -> Iterator[tuple[list[Thread], list[Thread]]]:

@@ -1,7 +1,7 @@
 """How each group fares from week to week, and which got worse. Times are microseconds."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -78,13 +78,8 @@ def weeks(start: int, end: int) -> list[tuple[int, int]]:
     return newest_first[::-1]
 
 
-class _Counted(NamedTuple):
-    """By cell (place of the group × weeks + week): times, moments and queues."""
-
-    wrong: list[int]
-    observed: list[int]
-    rebalances: list[int]
-    queues_moved: list[int]
+#: Of one week of one group: times that are wrong and observed, rebalances, queues moved.
+_Counts = tuple[int, int, int, int]
 
 
 def trends(
@@ -97,37 +92,36 @@ def trends(
     """One per group, what got worse first. The spans follow each other; no interval or step crosses one's bounds."""
     counted = _counted(intervals, steps, spans, len(groups) * len(spans))
     opened = _opened(incidents, spans)
-    group_trends = []
-    for place, group in enumerate(groups):
-        first_cell = place * len(spans)
-        week_numbers = range(len(spans))
-        group_weeks = tuple(
-            _week(spans[week], counted, first_cell + week, opened[group, week]) for week in week_numbers
-        )
-        group_trends.append(GroupTrend(*group, group_weeks))
+    group_trends = (
+        GroupTrend(*group, tuple(_week(span, next(counted), opened[group, week]) for week, span in enumerate(spans)))
+        for group in groups
+    )
     return sorted(
         group_trends,
         key=lambda trend: (*(-increase for increase in trend.worsening), trend.cluster, trend.consumer_group),
     )
 
 
-def _week(span: tuple[int, int], counted: _Counted, cell: int, opened: Sequence[Incident]) -> GroupWeek:
-    start, end = span
+def _week(span: tuple[int, int], counts: _Counts, opened: Sequence[Incident]) -> GroupWeek:
+    (start, end), (wrong, observed, rebalances, queues_moved) = span, counts
     over = [incident.resolved_at - incident.opened_at for incident in opened if incident.resolved_at is not None]
-    is_known = counted.observed[cell] > 0
+    is_known = observed > 0
     return GroupWeek(
         start=start,
         end=end,
         incidents=len(opened),
-        wrong_minutes=counted.wrong[cell] / (60 * SECOND) if is_known else None,
-        rebalances=counted.rebalances[cell] if is_known else None,
-        queues_moved=counted.queues_moved[cell] if is_known else None,
+        wrong_minutes=wrong / (60 * SECOND) if is_known else None,
+        rebalances=rebalances if is_known else None,
+        queues_moved=queues_moved if is_known else None,
         seconds_to_resolve=median(over) / SECOND if over else None,
-        observed_share=counted.observed[cell] / (end - start),
+        observed_share=observed / (end - start),
     )
 
 
-def _counted(intervals: IntervalColumns, steps: StepColumns, spans: Sequence[tuple[int, int]], cells: int) -> _Counted:
+def _counted(
+    intervals: IntervalColumns, steps: StepColumns, spans: Sequence[tuple[int, int]], cells: int
+) -> Iterator[_Counts]:
+    """One per group and week, in the order of both."""
     bounds = np.array([start for start, _ in spans])
     week = np.searchsorted(bounds, intervals.start, side="right") - 1
     cell = intervals.group * len(spans) + week
@@ -143,7 +137,7 @@ def _counted(intervals: IntervalColumns, steps: StepColumns, spans: Sequence[tup
     moved = np.zeros(cells, np.int64)
     np.add.at(moved, cell, intervals.queues_moved)
     rebalances = np.bincount(moments, minlength=cells)
-    return _Counted(wrong.tolist(), observed.tolist(), rebalances.tolist(), moved.tolist())
+    return zip(wrong.tolist(), observed.tolist(), rebalances.tolist(), moved.tolist(), strict=True)
 
 
 def _opened(

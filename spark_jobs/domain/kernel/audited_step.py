@@ -130,6 +130,11 @@ class RebalanceInterval:
         """The index of each of its `measured` queues."""
         return {queue: place for place, queue in enumerate(self.measured)}
 
+    @property
+    def client_ids(self) -> Sequence[str]:
+        """The client id of each connection, in allocation order; none if its members are unobserved."""
+        return [member.client_id for member in self.members or ()]
+
     @cached_property
     def languages(self) -> Mapping[str, str | None]:
         """The language of each member, by client id."""
@@ -238,7 +243,7 @@ class AuditedStep:
     broker, topic, client id. `switches`: by topic, when its brokers began to be served by another process.
     `deleted`: the times, in order, in which the group was deleted, as far as snapshots of the window show;
     `deleted_topics`: the same of its topics; `gone_topics`: of those of which routes show it only.
-    `unread`: by topic, samples without consumer offsets of those that have none (`kernel.unread`).
+    `unread`: by topic, samples without consumer offsets of those that have none.
     `replays`: what the group's members would own with other inputs; None: not known.
     """
 

@@ -1,11 +1,10 @@
 """Brokers without a master or read permission, by the routes, and with an empty store, by their queues' ends."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.sample_windows import at_rows, last_true
-from spark_jobs.domain.model.history import UNKNOWN, Matrix
+from spark_jobs.domain.kernel.sample_windows import last_known
+from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.message_queue import PERM_READ
 from spark_jobs.domain.model.window import Time, common
 
@@ -44,21 +43,13 @@ def has_lost_store(step: AuditedStep, topic: str, broker: str, absence: Time) ->
     back = absence[1] - step.settings.cadence // 2
     if absence[1] >= window.end or broker in brokers_without_master(step, topic, (absence[1], window.end)):
         return False
-    before = _last(samples.end_offset[samples.inside(window.read_from, absence[0])])
-    after = _last(samples.end_offset[samples.inside(back, window.end)][::-1])
+    before = last_known(samples.end_offset[samples.inside(window.read_from, absence[0])])
+    after = last_known(samples.end_offset[samples.inside(back, window.end)][::-1])
     of_broker = np.array([name == broker for name, _ in samples.queues], bool)
     known = (before > 0) & (after != UNKNOWN)
     is_lower = known & (2 * np.where(known, after, 0) < before)
     ends_go_on = (known & ~of_broker).any() and not (is_lower & ~of_broker).any()
     return bool(ends_go_on and (known & of_broker).any() and is_lower[known & of_broker].all())
-
-
-def _last(ends: Matrix) -> NDArray[np.int64]:
-    """The last known end of each queue, `UNKNOWN` without one."""
-    if not len(ends):
-        return np.full(ends.shape[1], UNKNOWN)
-    known = ends != UNKNOWN
-    return np.where(known.any(axis=0), at_rows(ends, last_true(known)), UNKNOWN)
 
 
 def has_answered(step: AuditedStep, broker: str, time: Time) -> bool:

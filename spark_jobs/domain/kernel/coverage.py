@@ -5,7 +5,6 @@ Every answer about what was seen, and the rule `UNOBSERVED`, goes by these value
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import Matrix, OffsetSamples
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import SECOND, StepWindow, Time, common, covered, joined, without
@@ -126,9 +126,7 @@ def cluster_coverage(groups: Iterable[CoverageRow], step: int) -> list[CoverageR
     """The rows of clusters, by those of all their groups in steps of that length (microseconds). Missing are the times
     in which the members of every group are missing, or there was no group yet; seconds are the most of any group.
     """
-    of_clusters: dict[tuple[int, str], list[CoverageRow]] = defaultdict(list)
-    for row in groups:
-        of_clusters[row.step_start, row.cluster].append(row)
+    of_clusters = by_key(groups, lambda row: (row.step_start, row.cluster))
     return [_of_cluster(rows, (start, start + step)) for (start, _), rows in sorted(of_clusters.items())]
 
 

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import Switch
-from spark_jobs.domain.kernel.sample_pairs import EndSamples, falls
-from spark_jobs.domain.kernel.sample_windows import at_rows, previous_rows
+from spark_jobs.domain.kernel.sample_pairs import falls
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, OffsetSamples, Place, TopicSamples
+from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, OffsetSamples, Place
 from spark_jobs.domain.model.series import Timed
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 
@@ -49,12 +48,13 @@ def former_offsets(
         return
     seen = samples.inside(window.read_from, window.end)
     is_beyond = samples.beyond_end[seen] > far
-    same_log = _same_log(samples, seen)
+    unchanged = [(row, column) for row, column, _ in falls(samples, seen)]
     for column in np.flatnonzero(is_beyond.sum(axis=0) >= 2).tolist():
         queue = samples.queues[column]
         for offset in _standing(samples, seen, column, is_beyond[:, column], (window.end, settings.max_gap)):
-            is_same = same_log[: samples.times[seen].searchsorted(offset.end), column].any()
-            if not is_same and not any(_explains(switch, queue, offset.start, settings) for switch in switches):
+            until = samples.times[seen].searchsorted(offset.end)
+            is_same_log = any(row < until and of_queue == column for row, of_queue in unchanged)
+            if not is_same_log and not any(_explains(switch, queue, offset.start, settings) for switch in switches):
                 yield offset
 
 
@@ -95,23 +95,7 @@ def _is_ahead(samples: OffsetSamples, seen: slice, column: int, before: int, fir
     return bool(within and UNKNOWN < end[before] <= end[first])
 
 
-def _same_log(samples: OffsetSamples, seen: slice) -> NDArray[np.bool_]:
-    """The samples at which the end offset fell and the messages are the same."""
-    end, previous = samples.end_offset[seen], previous_rows(samples.present[seen])
-    before = at_rows(end, previous)
-    fell = (previous >= 0) & (end != UNKNOWN) & (before != UNKNOWN) & (end < before)
-    stored = samples.last_timestamp[seen]
-    return falls(EndSamples(samples.times[seen], end, samples.consumed_to[seen], stored, previous), fell).same_log
-
-
 def _explains(switch: Switch, queue: Place, start: int, settings: AuditSettings) -> bool:
     """Return True if another process served the queue's broker from about the first sample on."""
     is_near = switch.before - settings.max_gap <= start <= switch.at + settings.max_gap
     return bool(switch.broker_name == queue[0] and switch.old and switch.new and is_near)
-
-
-def oldest_offset(topics: TopicSamples | None, offset: FormerOffset, window: StepWindow) -> int | None:
-    """The oldest offset of its queue since the offset is beyond the end, by the topic's snapshots; None: unknown."""
-    if topics is None:
-        return None
-    return min(topics.known_minimums(offset.queue, offset.start, min(offset.end, window.end)).tolist(), default=None)

@@ -7,12 +7,14 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from spark_jobs.domain.kernel.unseen import unseen_times
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import (
+    DEAD_LETTERS,
     EVERYTHING,
     PULLS_BY_HAND,
-    UNKNOWN,
     ClientState,
     GroupHistory,
     Membership,
@@ -61,7 +63,9 @@ class GroupSpans:
 
 
 def group_spans(history: GroupHistory, window: StepWindow, settings: AuditSettings) -> GroupSpans:
-    """The spans of a group's snapshots inside the window; without brokers, topics and clients that have none."""
+    """The spans of a group's snapshots inside the window; without brokers, topics and clients that have none, and
+    without topics that the group has only before or after it: a longer run knows those, too.
+    """
 
     def seen(of_group: Mapping[str, Series[State]], gap: int | None) -> dict[str, list[Span[State]]]:
         spans_by_key = {key: series.spans(window, gap) for key, series in of_group.items()}
@@ -69,7 +73,7 @@ def group_spans(history: GroupHistory, window: StepWindow, settings: AuditSettin
 
     memberships = seen(history.memberships, settings.max_gap)
     proxies = seen(history.proxies, settings.max_gap)
-    read = (topic for topic, samples in history.offsets.items() if samples.any_inside(window.read_from, window.end))
+    read = {topic for topic, samples in history.offsets.items() if samples.any_inside(window.read_from, window.end)}
     spans = GroupSpans(
         memberships=memberships,
         routes=seen(history.routes, settings.max_gap),
@@ -83,6 +87,12 @@ def group_spans(history: GroupHistory, window: StepWindow, settings: AuditSettin
             if (times := deleted_times([series], lambda is_listed: is_listed, window))
         },
     )
+    known = {*read, *spans.subscribed, DEAD_LETTERS + history.consumer_group}
+    spans = replace(
+        spans,
+        routes={topic: route for topic, route in spans.routes.items() if topic in known},
+        deleted_topics={topic: times for topic, times in spans.deleted_topics.items() if topic in known},
+    )
     states = (span.state for of_broker in memberships.values() for span in of_broker)
     if all(state.consume_type != PULLS_BY_HAND for state in states):
         return spans
@@ -92,10 +102,8 @@ def group_spans(history: GroupHistory, window: StepWindow, settings: AuditSettin
 
 def _advancing(samples: OffsetSamples, window: StepWindow) -> frozenset[Place]:
     """The queues whose committed offset advances in the window."""
-    offsets = samples.consumed_to[samples.inside(window.read_from, window.end)]
-    known = (offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN)
-    advances = (known & (offsets[1:] > offsets[:-1])).any(axis=0)
-    return frozenset(queue for queue, moves in zip(samples.queues, advances.tolist(), strict=True) if moves)
+    forward = samples.forward[samples.inside(window.read_from, window.end)][1:]
+    return frozenset(samples.queues[column] for column in np.flatnonzero(forward.any(axis=0)).tolist())
 
 
 def deleted_times(
@@ -130,14 +138,10 @@ class ClientStates:
 
     states: Mapping[str, ClientState]
 
-    def state_of(self, client_id: str) -> ClientState | None:
-        """Return what this client reported last; None: nothing."""
-        return self.states.get(client_id)
-
     @cached_with_value
     def conflicting(self, membership: Membership) -> tuple[tuple[tuple[str, Any], ...], ...]:
         """(client id, answer) of the connected clients whose subscriptions differ, and of those whose models do."""
-        ids = dict.fromkeys(connection.client_id for connection in membership.connections)
+        ids = dict.fromkeys(membership.client_ids)
         states = [(client_id, self.states[client_id]) for client_id in ids if client_id in self.states]
         answers = (
             [(of, state.subscriptions) for of, state in states],
@@ -171,8 +175,9 @@ class ClientStates:
 
     def is_assigned_by_broker(self, membership: Membership) -> bool:
         """Return whether the broker assigns queues to any connected client or, without connections, to any."""
-        connected = {connection.client_id for connection in membership.connections if self._assigned}
-        return bool(self._assigned & connected if membership.connections else self._assigned)
+        if not self._assigned:  # as mostly
+            return False
+        return not membership.connections or not self._assigned.isdisjoint(membership.client_ids)
 
     @cached_property
     def _assigned(self) -> Set[str]:

@@ -76,8 +76,7 @@ def _inputs(moment: Moment, replays: Replays) -> tuple[tuple[Place, ...] | None,
     queues = replays.queues_of(moment.route).readable if moment.route else None
     if len(moment.views) != 1:
         return queues, None
-    ids = (connection.client_id for connection in moment.views[0].membership.connections)
-    return queues, tuple(sorted(ids, key=java_order))
+    return queues, tuple(sorted(moment.views[0].membership.client_ids, key=java_order))
 
 
 def reports_in(

@@ -87,7 +87,7 @@ def _holders(
 ) -> Mapping[Place, Sequence[Span[str]]]:
     """By queue, the times in which a member lists it."""
     holders: dict[Place, list[Span[str]]] = {queue: [] for queue in queues}
-    for client_id in {member.client_id for member in interval.members or () if queues} & clients.keys():
+    for client_id in clients.keys() & (interval.client_ids if queues else ()):
         for span in shown(interval, clients[client_id], partial(_listed, interval.topic, queues)):
             for queue in span.state:
                 holders[queue].append(Span(*span[:3], client_id))

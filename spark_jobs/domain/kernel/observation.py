@@ -58,7 +58,7 @@ class Observation:
         self, topic: str, queues: tuple[Place, ...], connections: Sequence[Connection], states: ClientStates
     ) -> tuple[Resolved, ...]:
         """One per connection, in the given order, which is that of the allocation."""
-        answers = (states.state_of(connection.client_id) for connection in connections)
+        answers = (states.states.get(connection.client_id) for connection in connections)
         classes = [
             (state.strategy_class if state else None) or class_of_language(connection.language)
             for connection, state in zip(connections, answers, strict=True)

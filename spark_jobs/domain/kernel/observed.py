@@ -1,14 +1,15 @@
 """The strategies that the queues which clients report show, where neither clients nor the configuration name them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from spark_jobs.domain.kernel.candidates import Candidate, candidates
 from spark_jobs.domain.kernel.holdings import Holding
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import Connection, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, shares
@@ -25,7 +26,6 @@ from spark_jobs.domain.rocketmq.strategies import (
 #: A client runs another strategy than its group if the queues that it reports are that unlikely by chance, in bits.
 _CERTAIN = 10.0
 Shares = Mapping[str, frozenset[Place]]
-Key = TypeVar("Key")
 
 
 class Fit(NamedTuple):
@@ -187,13 +187,13 @@ class _Trial:
 
     @cached_property
     def _of_client(self) -> Mapping[str, Sequence[Holding]]:
-        return _by(self.reports, lambda report: report.client_id)
+        return by_key(self.reports, lambda report: report.client_id)
 
     @cached_property
     def _is_shared_out(self) -> bool:
         """Return whether, in every state that all members report, each queue has one holder all the time."""
         lasting = [report for report in self.reports if report.lasted and len(report.client_ids) > 1]
-        states = _by(lasting, lambda report: report.state).values()
+        states = by_key(lasting, lambda report: report.state).values()
         known = [state for state in states if {report.client_id for report in state} == {*state[0].client_ids}]
         return bool(known) and all(_is_partition(state) for state in known)
 
@@ -204,13 +204,6 @@ def _plenty(queues: Iterable[Place], member_count: int) -> tuple[Place, ...]:
     return tuple(
         (broker, number) for broker, count in sorted(counts.items()) for number in range(count + 4 * member_count)
     )
-
-
-def _by(reports: Iterable[Holding], key: Callable[[Holding], Key]) -> dict[Key, list[Holding]]:
-    reports_of: dict[Key, list[Holding]] = defaultdict(list)
-    for report in reports:
-        reports_of[key(report)].append(report)
-    return reports_of
 
 
 def _of_members(reports: Iterable[Holding]) -> set[tuple[str, int]]:

@@ -69,7 +69,7 @@ def new_connections(spans: Sequence[Span[Membership]]) -> Mapping[str, Sequence[
     times: dict[str, list[int]] = defaultdict(list)
     before: set[Connection] = set()
     for span in spans:
-        listed = Counter(connection.client_id for connection in span.state.connections)
+        listed = Counter(span.state.client_ids)
         for client_id, address, *_ in set(span.state.connections) - before:
             if address is not None:
                 had = addresses[client_id]
@@ -81,8 +81,7 @@ def new_connections(spans: Sequence[Span[Membership]]) -> Mapping[str, Sequence[
 
 
 def _lists(step: AuditedStep, broker: str, client_id: str) -> bool:
-    connections = (connection for span in step.memberships[broker] for connection in span.state.connections)
-    return any(connection.client_id == client_id for connection in connections)
+    return any(client_id in span.state.client_ids for span in step.memberships[broker])
 
 
 def _process_starts(step: AuditedStep, client_id: str) -> list[int]:

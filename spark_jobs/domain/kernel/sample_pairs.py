@@ -6,7 +6,7 @@ Committed offsets that are beyond the end since belong to the topic's former lif
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -82,66 +82,41 @@ def _compared(samples: OffsetSamples) -> _Compared:
 def sample_pairs(samples: OffsetSamples, seen: slice) -> SamplePairs:
     """The samples at these rows: not compared across a topic created again, nor after an offset beyond the end."""
     previous, comparable, produced, growth, moved, fell, beyond = cut(_compared(samples), seen)
-    times, has_previous = samples.times[seen], previous >= seen.start
+    has_previous = previous >= seen.start
     comparable, produced = comparable & has_previous, np.where(has_previous, produced, UNKNOWN)
     is_fall, is_beyond = (fell & has_previous).any(), beyond.any()
-    rows = np.maximum(previous - seen.start, -1) if is_fall or is_beyond else previous
     if is_fall:
-        end, known, stored = cut((samples.end_offset, samples.consumed_to, samples.last_timestamp), seen)
-        ends = EndSamples(times, end, known, stored, rows)
-        fallen = falls(ends, fell & has_previous)
-        comparable, produced = comparable | fallen.same_log, np.where(fallen.is_produced, fallen.produced, produced)
-        beyond = beyond & ~np.maximum.accumulate(fallen.same_log, axis=0)
+        end, same_log = samples.end_offset[seen], np.zeros_like(fell)
+        for row, column, returned in falls(samples, seen):
+            same_log[row, column] = True
+            if returned is not None:
+                high = end[previous[row, column] - seen.start, column]
+                produced[row:returned, column] = UNKNOWN
+                produced[returned, column] = end[returned, column] - high
+        comparable, beyond = comparable | same_log, beyond & ~np.maximum.accumulate(same_log, axis=0)
     forward, back = comparable & (growth >= 0), comparable & (growth < 0) & (growth != UNKNOWN)
     if is_beyond:
-        known = samples.consumed_to[seen]
+        known, rows = samples.consumed_to[seen], np.maximum(previous - seen.start, -1)
         is_former = stand_beyond(has_previous & (known != at_rows(known, rows)), beyond)
         forward, back = forward & ~at_rows(beyond, rows), back & ~at_rows(is_former, rows)
     counted = (produced, np.where(forward, growth, UNKNOWN), np.where(back, -growth, UNKNOWN))
-    return SamplePairs(samples, seen, times, previous, *counted, moved & has_previous)
+    return SamplePairs(samples, seen, samples.times[seen], previous, *counted, moved & has_previous)
 
 
-class EndSamples(NamedTuple):
-    """Samples of a step as matrices of snapshots × queues, and the rows of the samples before (-1: none).
-
-    `times`: microseconds; `stored`: store time of the last consumed message, milliseconds.
-    """
-
-    times: NDArray[np.int64]
-    end: Matrix
-    consumed_to: Matrix
-    stored: Matrix
-    previous: Matrix
-
-
-@dataclass(frozen=True)
-class Falls:
-    """Falls of the end offset in an unchanged log: `same_log`, at the samples that show it. `produced`: messages since
-    the sample before, where that is not the difference of end offsets; `is_produced`: where it is so.
-    """
-
-    same_log: NDArray[np.bool_]
-    produced: Matrix
-    is_produced: NDArray[np.bool_]
-
-
-def falls(samples: EndSamples, fell: NDArray[np.bool_]) -> Falls:
-    """The falls (`fell`: at the samples that show one) in an unchanged log, by the later samples.
+def falls(samples: OffsetSamples, seen: slice) -> Iterator[tuple[int, int, int | None]]:
+    """The falls of the end offset in an unchanged log, the last first: row and column of the sample that shows it, and
+    the row of the one that shows the end where it was before, by a jump; None: it grew, or none does.
 
     The group's offset went back to a message stored before the fall, or the end comes back by half of the fall.
     """
-    result = Falls(np.zeros_like(fell), np.full_like(samples.end, UNKNOWN), np.zeros_like(fell))
+    compared = _compared(samples)
+    previous, end = compared.previous[seen] - seen.start, samples.end_offset[seen]
     # The last first: of falls before the end offset is back, the first one fell from the highest.
-    for row, column in reversed(np.argwhere(fell).tolist()):
-        high, returned = int(samples.end[samples.previous[row, column], column]), _return(samples, row, column)
-        is_old = _is_old(samples, row, column)
+    for row, column in reversed(np.argwhere(compared.fell[seen] & (previous >= 0)).tolist()):
+        returned = _return(end[:, column], previous[:, column], row)
+        is_old = _is_old(samples, seen.start + row, seen.stop, column)
         if is_old or (is_old is None and returned is not None):
-            result.same_log[row, column] = True
-            if returned is not None:
-                result.is_produced[row : returned + 1, column] = True
-                result.produced[row:returned, column] = UNKNOWN
-                result.produced[returned, column] = samples.end[returned, column] - high
-    return result
+            yield row, column, returned
 
 
 def stand_beyond(changed: NDArray[np.bool_], beyond: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -150,22 +125,21 @@ def stand_beyond(changed: NDArray[np.bool_], beyond: NDArray[np.bool_]) -> NDArr
     return np.asarray((last_beyond >= since) & (last_beyond >= 0))
 
 
-def _return(samples: EndSamples, row: int, column: int) -> int | None:
-    """The sample that shows the end offset where it was before the fall, by a jump; None: it grew, or none does."""
-    end, before = samples.end[:, column], samples.previous[:, column]
-    high = end[before[row]]
+def _return(end: Matrix, previous: Matrix, row: int) -> int | None:
+    """The sample of a queue that shows its end where it was before the fall, by a jump; None: it grew, or none does."""
+    high = end[previous[row]]
     later = np.flatnonzero(end[row:] >= high)
     if not len(later):
         return None
     returned = row + int(later[0])
-    last = end[before[returned]]
+    last = end[previous[returned]]
     return returned if last != UNKNOWN and 2 * (end[returned] - last) >= high - end[row] else None
 
 
-def _is_old(samples: EndSamples, row: int, column: int) -> bool | None:
+def _is_old(samples: OffsetSamples, row: int, stop: int, column: int) -> bool | None:
     """Return whether the group went back to a message from before the fall; None: it did not, or that is unknown."""
-    before = samples.previous[row, column]
-    consumed, stored = samples.consumed_to[row:, column], samples.stored[row:, column]
+    before = _compared(samples).previous[row, column]
+    consumed, stored = samples.consumed_to[row:stop, column], samples.last_timestamp[row:stop, column]
     is_back = (consumed > 0) & (stored > 0) & (consumed < samples.consumed_to[before, column])
     if not is_back.any():
         return None

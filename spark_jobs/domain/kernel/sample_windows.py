@@ -137,6 +137,14 @@ def last_true(mask: Mask) -> NDArray[np.int64]:
     return len(mask) - 1 - first_true(mask[::-1])
 
 
+def last_known(matrix: Matrix) -> NDArray[np.int64]:
+    """Per column, the last known number; `UNKNOWN` where there is none."""
+    known = matrix != UNKNOWN
+    if not len(known):
+        return np.full(matrix.shape[1], UNKNOWN)
+    return matrix[last_true(known), np.arange(matrix.shape[1])]
+
+
 def at_rows(matrix: NDArray[Number], rows: Matrix) -> NDArray[Number]:
     """The matrix at these rows of its columns; anything where there is none."""
     if rows.size and not rows.strides[-1]:  # one row for all columns, as mostly

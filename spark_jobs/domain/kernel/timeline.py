@@ -258,11 +258,7 @@ def _continues(before: RebalanceInterval, after: RebalanceInterval) -> bool:
     if before.allocation is not None or before.members is None:
         return True
     same_queues = before.queues == after.queues and before.unreadable == after.unreadable
-    return same_queues and _ids(before.members) == _ids(after.members)
-
-
-def _ids(members: Sequence[Member] | None) -> list[str]:
-    return [member.client_id for member in members or ()]
+    return same_queues and before.client_ids == after.client_ids
 
 
 def _joined(before: RebalanceInterval, after: RebalanceInterval) -> RebalanceInterval:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -96,7 +96,7 @@ class _EarlierIntervals:
         subjects = _changed_queues(before, now, seen)
         left, joined = tuple[str, ...](), tuple[str, ...]()
         if now.allocation is None or before.allocation is not now.allocation:
-            was, has = _connections(before), _connections(now)
+            was, has = Counter(before.client_ids), Counter(now.client_ids)
             left, joined = tuple(was - has), tuple(has - was)
             subjects |= _changed_connections(left, joined, self.expired_at(now.start, left) if left else ())
             subjects |= _changed_members(before, now) if now.allocation else {}
@@ -132,10 +132,6 @@ def _changed_queues(before: RebalanceInterval, now: RebalanceInterval, seen: Col
 
 def _range(broker: str, first: int, end: int) -> str:
     return f"{broker}:{first}" if end == first + 1 else f"{broker}:{first}-{end - 1}"
-
-
-def _connections(interval: RebalanceInterval) -> Counter[str]:
-    return Counter(member.client_id for member in interval.members or ())
 
 
 def _changed_connections(left: Collection[str], joined: Collection[str], expired: Collection[str]) -> Subjects:
@@ -210,33 +206,16 @@ EXPIRES_AFTER = 90 * SECOND
 EXPIRED_BY = 150 * SECOND
 
 
-class Unanswered(NamedTuple):
-    """A time in which a client did not answer, in microseconds; `next_answer` None: it never did again."""
-
-    last_answer: int
-    first_unanswered: int
-    next_answer: int | None
-
-
-def unanswered(client: ClientHistory, window: StepWindow) -> Iterator[Unanswered]:
-    """The times inside a step's window in which a client that had answered before did not."""
-    inside = client.series.inside(window.read_from, window.end)
+def had_expired(client: ClientHistory, window: StepWindow, cadence: int, left_at: int) -> bool:
+    """Return whether a client that left then (microseconds) had been silent for as long as a connection that expires:
+    by the window's snapshots before, of which the last ones have no answer.
+    """
+    inside = client.series.inside(window.read_from, min(left_at, window.end))
     answered = np.array([state.answered for state in client.series.states], dtype=bool)[client.series.codes[inside]]
-    if answered.all():
-        return
-    times = client.series.times[inside]
-    answers = np.flatnonzero(answered)
-    for place in np.flatnonzero(answered[:-1] & ~answered[1:]) + 1:
-        after = np.searchsorted(answers, place)
-        next_answer = int(times[answers[after]]) if after < len(answers) else None
-        yield Unanswered(int(times[place - 1]), int(times[place]), next_answer)
-
-
-def has_expired(left_at: int, silence: Unanswered, cadence: int) -> bool:
-    """Return whether a member that left then had been silent for as long as a connection that expires; microseconds."""
-    last_answer, first_unanswered, next_answer = silence
-    never_since = first_unanswered < left_at and (next_answer is None or next_answer >= left_at)
-    return never_since and EXPIRES_AFTER <= left_at - last_answer <= EXPIRED_BY + cadence
+    if not answered.any() or answered[-1]:
+        return False
+    last_answer = int(client.series.times[inside][answered][-1])
+    return EXPIRES_AFTER <= left_at - last_answer <= EXPIRED_BY + cadence
 
 
 def expired_at(
@@ -246,6 +225,5 @@ def expired_at(
     return frozenset(
         client_id
         for client_id in client_ids
-        if client_id in clients
-        and any(has_expired(left_at, silence, cadence) for silence in unanswered(clients[client_id], window))
+        if client_id in clients and had_expired(clients[client_id], window, cadence, left_at)
     )

@@ -101,7 +101,7 @@ def _views(route: Sequence[RouteEntry], members: Mapping[str, Timeline[Membershi
     seen = ((host, members[host].at(moment)) for host in hosts if host in members)
     known = [_view(host, span) for host, span in seen if span]
     listing = [view for view in known if view.membership.connections] or known[:1]
-    if len({tuple(connection.client_id for connection in view.membership.connections) for view in listing}) <= 1:
+    if len({view.membership.client_ids for view in listing}) <= 1:
         return (_together(listing),) if listing else ()
     return tuple(listing)
 

@@ -89,6 +89,11 @@ class Membership(NamedTuple):
     listed: bool | None = None
     consume_from_where: str | None = None
 
+    @property
+    def client_ids(self) -> tuple[str, ...]:
+        """The client id of each connection."""
+        return tuple(connection.client_id for connection in self.connections)
+
 
 class OwnedQueue(NamedTuple):
     """A process queue that a client says it has; None is unknown."""
@@ -245,6 +250,15 @@ class OffsetSamples(QueueSamples):
         return np.where(never & (self.end_offset > 0), UNKNOWN, self.consumer_offset)
 
     @cached_property
+    def forward(self) -> Matrix:
+        """Messages by which the next offset to consume rose since the snapshot before; 0: it did not, or unknown."""
+        after, before = self.consumed_to[1:], self.consumed_to[:-1]
+        rose = (after != UNKNOWN) & (before != UNKNOWN) & (after > before)
+        forward = np.zeros_like(self.consumed_to)
+        forward[1:] = np.where(rose, after - before, 0)
+        return forward
+
+    @cached_property
     def lag(self) -> Matrix:
         """Messages not consumed yet, at least 0; `UNKNOWN` like its offsets, and far beyond the end."""
         known, left = self._left
@@ -269,6 +283,12 @@ class TopicSamples(QueueSamples):
     min_offset: Matrix
     max_offset: Matrix
     present: NDArray[np.bool_]
+
+    @cached_property
+    def without_commits(self) -> OffsetSamples:
+        """The same as offsets of a group, of which none is known."""
+        unknown = np.full_like(self.max_offset, UNKNOWN)
+        return OffsetSamples(self.times, self.queues, self.max_offset, unknown, unknown, unknown, self.present)
 
     def known_minimums(self, queue: Place, start: int, end: int) -> Matrix:
         """The oldest offsets of a queue in the snapshots of `[start, end)` (microseconds) that show it, in order."""
@@ -323,6 +343,11 @@ class GroupHistory:
         if None in hours and hours[None] in (last_hour_before(times, window, settings) for times in other_topics):
             del hours[None]
         return hours
+
+    def oldest_offsets(self, topic: str, queue: Place, start: int, end: int) -> Sequence[int]:
+        """The oldest offsets of a queue by the topic's snapshots in `[start, end)` (microseconds) that show it."""
+        samples = self.topics.get(topic)
+        return samples.known_minimums(queue, start, end).tolist() if samples else ()
 
     def was_there_before(self, window: StepWindow, settings: AuditSettings) -> bool:
         """Return whether the group was captured before the window, and not deleted in that hour or since."""

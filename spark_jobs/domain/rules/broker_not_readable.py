@@ -9,6 +9,7 @@ from spark_jobs.domain.diagnosis.standing import standing_seconds
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.brokers import has_answered, has_lost_store, is_forbidden
 from spark_jobs.domain.kernel.removed_queues import Route, around, is_up_without, readable_before, removed_queues
+from spark_jobs.domain.kernel.sample_windows import last_known
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place
@@ -126,16 +127,8 @@ def not_readable(perm: int | None) -> str | None:
 
 def held_backlog(samples: OffsetSamples, broker: str, start: int, end: int) -> dict[Place, int]:
     """The last known backlog, in messages, of each of the broker's queues by the samples in `[start, end)`."""
-    inside = samples.inside(start, end)
-    if inside.start >= inside.stop:
-        return {}
-    columns = [column for place, column in samples.columns.items() if place[0] == broker]
-    lag = samples.lag[inside][:, columns]
-    known = lag != UNKNOWN
-    last = len(lag) - 1 - known[::-1].argmax(axis=0)
-    backlogs = lag[last, np.arange(len(columns))]
-    columns_and_backlogs = zip(columns, backlogs.tolist(), strict=True)
-    return {samples.queues[column]: backlog for column, backlog in columns_and_backlogs if backlog != UNKNOWN}
+    backlogs = zip(samples.queues, last_known(samples.lag[samples.inside(start, end)]).tolist(), strict=True)
+    return {queue: backlog for queue, backlog in backlogs if queue[0] == broker and backlog != UNKNOWN}
 
 
 def _broker_hits(
@@ -235,7 +228,7 @@ def _standing_hits(
 ) -> Iterator[RuleHit]:
     """The hits of the broker's queues in which messages wait at the end of the time, and whose offset never moved."""
     topic, samples = interval.topic, step.history.offsets.get(interval.topic)
-    client_ids = tuple(dict.fromkeys(member.client_id for member in interval.members or ()))
+    client_ids = tuple(dict.fromkeys(interval.client_ids))
     waiting = standing_backlog(samples, broker, time[0], time[1] - step.settings.cadence // 2) if samples else {}
     for queue_id in waiting:
         yield _hit(

@@ -1,9 +1,9 @@
 """The conflicting values of a finding with their clients, and answers of a broker that change back and forth."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, zip_longest
 from statistics import median
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from spark_jobs.domain.model.finding import ConflictingValue
 from spark_jobs.domain.model.history import Membership
@@ -37,48 +37,34 @@ def flaps(
         neighbors = [before[-1], *now, after[0]]
         no_gap = all(span.end == following.start for span, following in pairwise(neighbors))
         back = answer(before[0].state) == answer(after[0].state) != answer(now[0].state)
-        lists = [set(_ids(span)) for span in neighbors]
+        lists = [set(span.state.client_ids) for span in neighbors]
         stay, is_brief = all(lists[0] <= ids for ids in lists), now[-1].end - now[0].start <= lasting
         if no_gap and back and all(lists) and (stay or is_brief):
             yield before[-1], now[-1]._replace(start=now[0].start)
 
 
-class Flapping(NamedTuple):
-    """A broker's answer that changes back and forth: the answers before the first change and after it; `start`: of the
-    second answer; `end`: until then two kinds of clients are there. `changes`: how many were seen in the window.
+def with_both_kinds(
+    flapped: Sequence[tuple[Span[Membership], Span[Membership]]], spans: Sequence[Span[Membership]], together: int
+) -> Iterator[tuple[Span[Membership], Span[Membership]]]:
+    """The flaps of a broker, each for as long as two kinds of clients are there.
+
+    They are there until one of its clients is gone, or the answer has been the same for twice as long as it usually is:
+    a heartbeat that says nothing new changes nothing at the broker. They are there until the next flap that begins no
+    more than `together` later, too: one rolling change replaces clients.
     """
-
-    first: Membership
-    second: Membership
-    start: int
-    end: int
-    changes: int
-
-
-def flapping(
-    spans: Sequence[Span[Membership]], answer: Callable[[Membership], Hashable], lasting: int, together: int
-) -> Iterator[Flapping]:
-    """One per flap of a broker. Two kinds of clients are there until one of its clients is gone, or the answer has been
-    the same for twice as long as it usually is: a heartbeat that says nothing new changes nothing at the broker. They
-    are there until the next flap that begins no more than `together` later, too: one rolling change replaces clients.
-    """
-    flapped = list(flaps(spans, answer, lasting))
-    if not flapped:
-        return
-    usual = int(median(now.end - now.start for _, now in flapped))
-    starts = [*(now.start for _, now in flapped[1:]), None]
-    for (before, now), following in zip(flapped, starts, strict=True):
+    usual = int(median(now.end - now.start for _, now in flapped)) if flapped else 0
+    for (before, now), following in zip_longest(flapped, flapped[1:]):
         end = max(now.end, min(now.end + 2 * usual, _stays_until(spans, now)))
-        if following is not None and following - end <= together:
-            end = max(end, following)
-        yield Flapping(before.state, now.state, now.start, end, len(flapped) + 1)
+        if following and following[1].start - end <= together:
+            end = max(end, following[1].start)
+        yield before, now._replace(end=end)
 
 
 def _stays_until(spans: Sequence[Span[Membership]], now: Span[Membership]) -> int:
     """Until when all clients of a span are listed."""
-    until, client_ids = now.end, set(_ids(now))
+    until, client_ids = now.end, set(now.state.client_ids)
     for span in spans:
-        if span.start == until and client_ids <= set(_ids(span)):
+        if span.start == until and client_ids <= set(span.state.client_ids):
             until = span.end
     return until
 
@@ -86,7 +72,3 @@ def _stays_until(spans: Sequence[Span[Membership]], now: Span[Membership]) -> in
 def changing_within(settings: AuditSettings) -> int:
     """How long one answer lasts at most while clients of two kinds send their heartbeats, in microseconds."""
     return settings.thresholds.settled_seconds * SECOND + settings.cadence
-
-
-def _ids(span: Span[Membership]) -> tuple[str, ...]:
-    return tuple(connection.client_id for connection in span.state.connections)

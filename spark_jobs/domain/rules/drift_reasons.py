@@ -67,7 +67,7 @@ def _drifted(drifts: Sequence[Drift]) -> _Drifted:
     """The clients of the last drift's interval: their lists are of one time."""
     interval = max(drifts, key=lambda each: (each.start, each.client_id)).interval
     owned = {each.client_id: each.owned for each in drifts if each.interval is interval}
-    following = {member.client_id for member in interval.members or ()} - owned.keys()
+    following = set(interval.client_ids) - owned.keys()
     names = names_text(sorted(owned))
     who = "All members share the queues" if not following else f"{names} share{'s' * (len(owned) == 1)} the queues"
     return _Drifted(interval, owned, who)

@@ -14,7 +14,7 @@ from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rules.commands import CONNECTIONS_OF_A_BROKER
 from spark_jobs.domain.rules.name_servers import unknown_to
 from spark_jobs.domain.rules.rule import Cause, Rule
-from spark_jobs.domain.rules.split_views import ids_of, split_views
+from spark_jobs.domain.rules.split_views import split_views
 
 BROKERS_DISAGREE = "BROKERS_DISAGREE"
 LIST_CHANGES = "LIST_CHANGES"
@@ -34,7 +34,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                     weight=len(split.begun),
                     measures={"changes": changes} if changes else None,
                     conflicting_values=tuple(
-                        ConflictingValue(view.view, tuple(dict.fromkeys(ids_of(view)))) for view in split.begun
+                        ConflictingValue(view.view, tuple(dict.fromkeys(view.client_ids))) for view in split.begun
                     ),
                     hint=unknown,
                 )
@@ -48,7 +48,7 @@ def _changes(step: AuditedStep, brokers: Collection[str], time: Time) -> int:
 
 def _list_changes(spans: Sequence[Span[Membership]], start: int, end: int) -> int:
     """How often a broker listed other clients than before, from one moment (microseconds) to another."""
-    lists = ((span.start, [connection.client_id for connection in span.state.connections]) for span in spans)
+    lists = ((span.start, span.state.client_ids) for span in spans)
     return sum(start <= at < end and ids != ids_before for (_, ids_before), (at, ids) in pairwise(lists))
 
 

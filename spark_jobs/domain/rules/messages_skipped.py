@@ -1,22 +1,20 @@
 """MESSAGES_SKIPPED: a group's offset jumped over messages that were not consumed."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from spark_jobs.domain.diagnosis.measure import pulling_by_hand
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.consume_statuses import Numbers, status_samples
-from spark_jobs.domain.kernel.offset_jumps import Jump, first_commits_at_end, offset_jumps
+from spark_jobs.domain.kernel.offset_facts import Jump, first_commits_at_end, offset_jumps
 from spark_jobs.domain.kernel.process_queues import process_queue
-from spark_jobs.domain.model.finding import Finding, RuleHit
+from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, common
 from spark_jobs.domain.phrases import count
-from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 SKIPPED = "SKIPPED"
@@ -31,13 +29,8 @@ SKIPPED_OR_CONSUMED, BEGAN_AT_END = "SKIPPED_OR_CONSUMED", "BEGAN_AT_END"
 _VERY_FAST = 100
 
 
-class _Skip(NamedTuple):
-    """A queue's jump over messages that were not consumed, as far as is known."""
-
-    place: int
-    jump: Jump
-    cause: str
-    messages: int
+#: A jump over messages that were not consumed, as far as is known, and its cause.
+_Skip = tuple[Jump, str]
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -46,50 +39,51 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for progress in step.progress:
         if progress.is_filtered or progress.interval.allocation is None or progress.interval.is_shared_out:
             continue
-        skips = [skip for skip in _skips(step, progress) if not any(s <= skip.jump.at < e for s, e in by_hand)]
-        for skip in skips:
-            together = [other for other in skips if other.jump.at == skip.jump.at and other.cause == skip.cause]
-            yield _hit(step, progress, skip, sum(other.messages for other in together))
+        skips = [
+            (jump, cause) for jump, cause in _skips(step, progress) if not any(s <= jump.at < e for s, e in by_hand)
+        ]
+        for jump, cause in skips:
+            together = [other for other, its_cause in skips if (other.at, its_cause) == (jump.at, cause)]
+            yield _hit(step, progress, jump, cause, sum(other.messages for other in together))
 
 
 def _skips(step: AuditedStep, progress: IntervalProgress) -> Sequence[_Skip]:
     samples = step.history.offsets.get(progress.interval.topic)
     if samples is None:
         return ()
-    places = {queue: place for place, queue in enumerate(progress.queues)}
+    places = progress.interval.places
     settings, tolerance = step.settings, step.settings.thresholds.rewind_tolerance
     jumps = [
         jump
         for jump in offset_jumps(samples, step.window.start - settings.max_gap, step.window.end, settings)
         if jump.queue in places and progress.start <= jump.at < progress.end
     ]
-    skips = []
+    skips: list[_Skip] = []
     for jump in jumps:
         lost = _lost(step, progress.interval.topic, jump, tolerance)
         if lost:
-            skips.append(_Skip(places[jump.queue], jump, LOST, lost))
+            skips.append((jump._replace(messages=lost), LOST))
         elif jump.is_far:
             cause = _cause(step, progress, places[jump.queue], jump)
-            skips += [_Skip(places[jump.queue], jump, cause, jump.messages)] if cause else []
+            skips += [(jump, cause)] if cause else []
     first = first_commits_at_end(samples, (step.window.read_from, step.window.end), settings)
     begun = [jump for jump in first if jump.queue in places and progress.start <= jump.at < progress.end]
     if begun and _were_consumed(step, progress.interval.topic, begun):
         begun = []
-    at_end = (_Skip(places[jump.queue], jump, BEGAN_AT_END, jump.messages) for jump in begun)
-    return [*_with_resets(skips, jumps), *at_end]
+    return [*_with_resets(skips, jumps), *((jump, BEGAN_AT_END) for jump in begun)]
 
 
 def _with_resets(skips: Sequence[_Skip], jumps: Sequence[Jump]) -> Sequence[_Skip]:
     """The same; jumps of all queues with a backlog (two or more) at one sample are resets, other unreported ones go."""
     resets = {
-        skip.jump.at
-        for skip in skips
-        if skip.jump.waiting > 1 and skip.jump.waiting <= sum(j.at == skip.jump.at and j.is_far for j in jumps)
+        jump.at
+        for jump, _ in skips
+        if jump.waiting > 1 and jump.waiting <= sum(other.at == jump.at and other.is_far for other in jumps)
     }
     return [
-        skip._replace(cause=RESET_FORWARD) if skip.jump.at in resets and skip.cause == COMMITTED_UNREAD else skip
-        for skip in skips
-        if skip.jump.at in resets or skip.cause != SKIPPED_OR_CONSUMED
+        (jump, RESET_FORWARD if jump.at in resets and cause == COMMITTED_UNREAD else cause)
+        for jump, cause in skips
+        if jump.at in resets or cause != SKIPPED_OR_CONSUMED
     ]
 
 
@@ -117,12 +111,9 @@ def _rates(client: ClientHistory, topic: str, start: int, end: int) -> Numbers:
 
 def _lost(step: AuditedStep, topic: str, jump: Jump, tolerance: int) -> int:
     """Messages deleted before the group consumed them, if the offset landed at the oldest one by the next snapshot."""
-    topics = step.history.topics.get(topic)
-    if topics is None:
-        return 0
     end = min(jump.at + step.settings.cadence, step.window.end)
-    minimums = topics.known_minimums(jump.queue, step.window.read_from, end)[-2:].tolist()
-    landed = [least for least in minimums if jump.since < least <= jump.to <= least + tolerance + jump.usual]
+    minimums = step.history.oldest_offsets(topic, jump.queue, step.window.read_from, end)
+    landed = [least for least in minimums[-2:] if jump.since < least <= jump.to <= least + tolerance + jump.usual]
     return max((least - jump.since for least in landed if least - jump.since > tolerance), default=0)
 
 
@@ -159,19 +150,19 @@ def _could_consume(step: AuditedStep, client: ClientHistory | None, queue: Messa
     return bool(jump.messages <= _SLACK * rates.max() * _MINUTE / SECOND)
 
 
-def _hit(step: AuditedStep, progress: IntervalProgress, skip: _Skip, together: int) -> RuleHit:
-    queue = queue_at(progress, skip.place, SKIPPED)
-    name, jump = f"{queue.broker_name}:{queue.queue_id}", skip.jump
+def _hit(step: AuditedStep, progress: IntervalProgress, jump: Jump, cause: str, together: int) -> RuleHit:
+    queue = FindingQueue(progress.interval.topic, *jump.queue, SKIPPED)
+    owner_ids = progress.owner_ids(progress.interval.places[jump.queue])
     return RuleHit(
         jump.at,
         min(jump.at + step.settings.cadence, progress.end),
-        *(skip.cause, queue.topic),
+        *(cause, queue.topic),
         queue=queue,
-        implicated=next(iter(progress.owner_ids(skip.place)), None),
-        severity=ERROR if skip.cause == BEGAN_AT_END and _had_no_member(step, queue.topic, jump) else None,
-        weight=skip.messages,
-        measures={"skipped": skip.messages, TOGETHER: together, "consumer_offset": jump.to},
-        hint=_step_text(name, skip) + (f", {together:,} in all queues." if together > skip.messages else "."),
+        implicated=next(iter(owner_ids), None),
+        severity=ERROR if cause == BEGAN_AT_END and _had_no_member(step, queue.topic, jump) else None,
+        weight=jump.messages,
+        measures={"skipped": jump.messages, TOGETHER: together, "consumer_offset": jump.to},
+        hint=_step_text(jump, cause) + (f", {together:,} in all queues." if together > jump.messages else "."),
     )
 
 
@@ -182,11 +173,13 @@ def _had_no_member(step: AuditedStep, topic: str, jump: Jump) -> bool:
     return bool(meanwhile) and all(each.allocation and not each.members for each in meanwhile)
 
 
-def _step_text(name: str, skip: _Skip) -> str:
-    """Say how the offset of the queue of that name went on, without a full stop."""
-    if skip.cause == BEGAN_AT_END:
-        return f"The first offset of {name} is {skip.jump.to}: at least {skip.messages:,} messages had come before"
-    return f"The offset of {name} jumped from {skip.jump.since} to {skip.jump.to}: about {skip.messages:,} messages"
+def _step_text(jump: Jump, cause: str) -> str:
+    """Say how the offset of the queue went on, without a full stop."""
+    broker_name, queue_id = jump.queue
+    name = f"{broker_name}:{queue_id}"
+    if cause == BEGAN_AT_END:
+        return f"The first offset of {name} is {jump.to}: at least {jump.messages:,} messages had come before"
+    return f"The offset of {name} jumped from {jump.since} to {jump.to}: about {jump.messages:,} messages"
 
 
 def _detail(finding: Finding) -> str:

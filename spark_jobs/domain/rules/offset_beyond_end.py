@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.former_life import FormerOffset, former_offsets, oldest_offset
+from spark_jobs.domain.kernel.former_life import FormerOffset, former_offsets
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
@@ -69,7 +69,8 @@ def _skipped(step: AuditedStep, topic: str, offset: FormerOffset) -> int:
     """Messages below the offset that the group did not get: all of the new topic, or those that came since."""
     if offset.is_ahead:
         return offset.beyond
-    return offset.offset - (oldest_offset(step.history.topics.get(topic), offset, step.window) or 0)
+    oldest = step.history.oldest_offsets(topic, offset.queue, offset.start, min(offset.end, step.window.end))
+    return offset.offset - min(oldest, default=0)
 
 
 def _detail(finding: Finding) -> str:

@@ -78,7 +78,8 @@ def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind
     to, end_offsets = int(samples.consumer_offset[row, column]), samples.end_offset[:, column]
     lost_end = bool(UNKNOWN < end_offsets[row] < end_offsets[before])
     switch = _switch(step, topic, queue, int(samples.times[before]), at)
-    return Rewind(at, to, _minimum(step, topic, queue, at), switch, lost_end, _pace(step, samples, row, column))
+    minimums = step.history.oldest_offsets(topic, queue, step.window.read_from, at + 1)
+    return Rewind(at, to, minimums[-1] if minimums else None, switch, lost_end, _pace(step, samples, row, column))
 
 
 def _pace(step: AuditedStep, samples: OffsetSamples, row: int, column: int) -> int:
@@ -96,15 +97,6 @@ def _consumed(step: AuditedStep, samples: OffsetSamples, before: int, after: int
     moved = max(int(samples.consumed_to[after, column] - samples.consumed_to[before, column]), 0)
     lasting = int(samples.times[after] - samples.times[before])
     return moved * min(step.settings.cadence, lasting) // max(lasting, 1)
-
-
-def _minimum(step: AuditedStep, topic: str, queue: Place, at: int) -> int | None:
-    """The queue's oldest offset by the topic's last snapshot in the window, up to `at`, that shows it."""
-    samples = step.history.topics.get(topic)
-    if samples is None:
-        return None
-    minimums = samples.known_minimums(queue, step.window.read_from, at + 1)
-    return int(minimums[-1]) if len(minimums) else None
 
 
 def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) -> Switch | None:
@@ -213,8 +205,7 @@ def _owners_share_id(progress: IntervalProgress, place: int) -> bool:
     interval = progress.interval
     if interval.allocation is not None:
         return interval.allocation.double_owned_causes[place] == DoubleOwnedCause.DUPLICATE_CLIENT_ID
-    client_ids = [member.client_id for member in interval.members or ()]
-    return not interval.is_shared_out and len(set(client_ids)) < len(client_ids)
+    return not interval.is_shared_out and len(set(interval.client_ids)) < len(interval.client_ids)
 
 
 def _first_owner(progress: IntervalProgress, place: int) -> str | None:

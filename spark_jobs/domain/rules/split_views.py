@@ -74,7 +74,7 @@ def _seen_to_differ(step: AuditedStep, views: Sequence[RebalanceInterval], start
     for interval, other in combinations(views, 2):
         until = min(interval.seen_at or start, other.seen_at or start)
         both_known = all(_is_known(step, broker_name, start, until) for broker_name in (interval.view, other.view))
-        if ids_of(interval) != ids_of(other) and both_known:
+        if interval.client_ids != other.client_ids and both_known:
             differ_until.append(until)
     return max(differ_until, default=None)
 
@@ -96,7 +96,7 @@ def _hit(
     step: AuditedStep, begun: Sequence[RebalanceInterval], lists: Sequence[RebalanceInterval], seen_at: int
 ) -> RuleHit:
     thresholds = step.settings.thresholds
-    only_duplicate_ids = len(lists) > 1 and len({frozenset(ids_of(interval)) for interval in lists}) == 1
+    only_duplicate_ids = len(lists) > 1 and len({frozenset(interval.client_ids) for interval in lists}) == 1
     return RuleHit(
         begun[0].start,
         max(interval.end for interval in begun),
@@ -104,8 +104,3 @@ def _hit(
         seen_at=seen_at,
         minimum_seen_seconds=thresholds.persistent_after_seconds if only_duplicate_ids else thresholds.settled_seconds,
     )
-
-
-def ids_of(view: RebalanceInterval) -> list[str]:
-    """The client id of each connection of a view, in allocation order."""
-    return [member.client_id for member in view.members or ()]

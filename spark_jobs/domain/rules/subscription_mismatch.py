@@ -9,7 +9,7 @@ from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rules.commands import CONNECTIONS
-from spark_jobs.domain.rules.conflicting_values import changing_within, conflicting_values, flapping
+from spark_jobs.domain.rules.conflicting_values import changing_within, conflicting_values, flaps, with_both_kinds
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 #: Between two subscriptions of a value's name; an expression may hold commas.
@@ -33,14 +33,14 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             )
     for spans in step.memberships.values():
         together = step.settings.thresholds.verdict_window_seconds * SECOND
-        changing = changing_within(step.settings)
-        for flap in flapping(spans, lambda membership: membership.subscriptions, changing, together):
+        flapped = list(flaps(spans, lambda membership: membership.subscriptions, changing_within(step.settings)))
+        for before, now in with_both_kinds(flapped, spans, together):
             # Whose they are, the broker does not show.
-            variants = sorted(tuple(sorted(state.subscriptions)) for state in (flap.first, flap.second))
+            variants = sorted(tuple(sorted(span.state.subscriptions)) for span in (before, now))
             yield RuleHit(
-                *(flap.start, flap.end, mismatch(variants)),
+                *(now.start, now.end, mismatch(variants)),
                 conflicting_values=tuple(ConflictingValue(_text(subscriptions), None) for subscriptions in variants),
-                measures={"changes": flap.changes},
+                measures={"changes": len(flapped) + 1},
                 hint="Which client has which subscription is not known: record the clients' running info.",
             )
 

@@ -105,7 +105,7 @@ class Recorded:
     @property
     def client_ids(self) -> set[str]:
         """Those of all members that there ever were."""
-        return {member.client_id for interval in self.intervals for member in interval.members or ()}
+        return {client_id for interval in self.intervals for client_id in interval.client_ids}
 
 
 def within(history: Recorded, start: int, end: int) -> Recorded | None:
@@ -168,8 +168,7 @@ def _replayed(steps: Iterable[AuditedStep]) -> dict[str, list[Assignment]]:
         for topic, of_topic in groupby(ordinary, key=lambda interval: interval.topic):
             for interval, start, end in without_overlaps(list(of_topic), step.window.start):
                 if interval.allocation is not None and start < end:
-                    client_ids = [member.client_id for member in interval.members or ()]
-                    replayed[topic].append(Assignment(start, end, interval, interval.allocation, client_ids))
+                    replayed[topic].append(Assignment(start, end, interval, interval.allocation, interval.client_ids))
     return replayed
 
 

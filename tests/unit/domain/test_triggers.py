@@ -11,20 +11,24 @@ from dataclasses import replace
 from itertools import permutations
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.kernel.audited_step import Moves, RebalanceInterval
-from spark_jobs.domain.kernel.triggers import Unanswered, has_expired, minimum_moves, with_moves
-from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.kernel.triggers import had_expired, minimum_moves, with_moves
+from spark_jobs.domain.model.history import ClientHistory, ClientState, Place
+from spark_jobs.domain.model.series import Series
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import Variant
 from tests.support.builders import replayed
+from tests.support.kernel import WINDOW
 from tests.support.oracle import moves as oracle
 from tests.support.oracle.timeline import IntervalMember
 from tests.support.tables import cells
 from tests.support.times import START, micros
+from tests.unit.domain.test_locks import NO_NUMBERS
 
 #: members before | their queues | members after | their queues | triggers | moved, preserved, least
 _TABLE = """
@@ -241,7 +245,9 @@ UNANSWERED = [
 
 @pytest.mark.parametrize(("seconds", "expired"), UNANSWERED)
 def test_who_expired(seconds: tuple[int, int, int, int | None], expired: bool) -> None:
-    left, last, first = (second * SECOND for second in seconds[:3])
-    following = None if seconds[3] is None else seconds[3] * SECOND
-    assert has_expired(left, Unanswered(last, first, following), 10 * SECOND) == expired
+    left, last, first = (micros(second) for second in seconds[:3])
+    following = None if seconds[3] is None else micros(seconds[3])
+    times = [at for at in (last, first, following) if at is not None]
+    series = Series(np.array(times), np.array([0, 1, 0][: len(times)]), [ClientState(True), ClientState(False)])
+    assert had_expired(ClientHistory(series, NO_NUMBERS), WINDOW, 10 * SECOND, left) == expired
     assert oracle.has_expired(left, last, first, following, 10 * SECOND) == expired

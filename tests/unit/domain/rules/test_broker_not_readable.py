@@ -81,9 +81,8 @@ def hits(step: AuditedStep) -> list[tuple[str, str | None, int, float]]:
     return found
 
 
-@pytest.mark.parametrize(("leaves", "expected"), [(3580, ["3580-3600"]), (3581, [])])
 def test_samples_after_the_step_do_not_say_when_it_was_consumed_again() -> None:
-    """Broker `b` is back 10 s before the step ends, and its messages are consumed 10 s after it: another step's part."""
+    """Broker `b` is back 10 s before the step ends, and its messages are consumed 10 s after it."""
     routes = [route(0, 3300, a=6, b=6), route(3300, 3590, a=6), route(3590, 3600, a=6, b=6)]
     samples = {3290: "9/9 9/4", 3595: "9/9 9/4", 3610: "9/9 9/9"}
     assert hits(step_of(routes, samples, [("a", 0), ("b", 0)])) == [("3300-3590", "LEFT_ROUTE", 0, 5)]
@@ -92,6 +91,7 @@ def test_samples_after_the_step_do_not_say_when_it_was_consumed_again() -> None:
     assert hits(step_of(routes, in_order, [("a", 0), ("b", 0)])) == [("3300-3598", "LEFT_ROUTE", 0, 5)]
 
 
+@pytest.mark.parametrize(("leaves", "expected"), [(3580, ["3580-3600"]), (3581, [])])
 def test_the_next_step_decides_on_a_broker_that_leaves_in_the_last_round(leaves: int, expected: list[str]) -> None:
     """Other snapshots of that round may show that it is up."""
     both, alone = route(0, leaves, a=6, b=6), route(leaves, 3600, a=6)

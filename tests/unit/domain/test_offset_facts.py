@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from spark_jobs.domain.kernel.unconsumed import unconsumed
+from spark_jobs.domain.kernel.offset_facts import unconsumed
 from tests.support.kernel import SETTINGS, WINDOW
 from tests.support.samples import QueueSample, offsets
 from tests.support.times import second_of
