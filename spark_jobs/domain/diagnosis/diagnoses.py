@@ -93,7 +93,7 @@ class _Extents:
         return Extent.ALL_OF_OWNER if owned and owned <= together else Extent.SOME
 
     def _of_time(self, standing: Standing) -> Set[Place]:
-        """The readable queues that stand for most of the time."""
+        """The readable queues that stand for most of this time."""
         shared: dict[Place, int] = defaultdict(int)
         for each in self._standing:
             shared[each.queue[1:]] += max(min(each.end, standing.end) - max(each.start, standing.start), 0)
