@@ -266,7 +266,7 @@ LINES: tuple[TableLine, ...] = (
         "#571) do not commit past deleted messages. To be sure, ask for the message at the offset (`mqadmin "
         "queryMsgByOffset`). If it is gone, reset the group to the newest offset. If it is there, look in the client's "
         "log for a refused pull.",
-        "NO_PROGRESS",
+        "EXPIRED",
         headline="What {groups} has not consumed of {queues} is probably deleted",
     ),
     TableLine(

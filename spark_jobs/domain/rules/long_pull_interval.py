@@ -32,7 +32,7 @@ RULE = Rule(
         ABOVE_IDLE_LIMIT: Cause(
             "always",
             "Set pullInterval to less than two minutes. To consume slowly, limit the rate in the listener, or lower "
-            "consumeThreadMax and pullBatchSize.",
+            "consumeThreadMin and pullBatchSize.",
         )
     },
     evaluate=hits,

@@ -187,7 +187,8 @@ RULE = Rule(
     causes={
         Bottleneck.LISTENER: Cause(
             "its threads are busy nearly all the time",
-            "Give the client more consume threads (consumeThreadMin, consumeThreadMax), or make the listener faster.",
+            "Give the client more consume threads (consumeThreadMin: consumeThreadMax alone adds none), or make the "
+            "listener faster.",
         ),
         Bottleneck.PULLS: Cause(
             "pulls bring no more than it consumes",

@@ -28,6 +28,7 @@ class Limit(StrEnum):
     HELD_BACK = "HELD_BACK"
     ALLOCATION_DRIFT = "ALLOCATION_DRIFT"
     NO_MASTER = "NO_MASTER"
+    EXPIRED = "EXPIRED"
     SUSPENDED = "SUSPENDED"
     RETRIED_IN_PLACE = "RETRIED_IN_PLACE"
     NOT_COMMITTED = "NOT_COMMITTED"
@@ -195,6 +196,7 @@ ADVICE: dict[Limit, str] = {
     Limit.ALLOCATION_DRIFT: "No: members did not take all queues of their share, and {peak}. Restart them.",
     Limit.STUCK_CONSUMER: "No: a consumer was stuck while it owned queues, and {peak}. Take a thread dump of it, and "
     "restart it.",
+    Limit.EXPIRED: "No: {peak}, and the broker has probably deleted them. Reset the group to the newest offset.",
     Limit.SUSPENDED: "No: a client fetched nothing of its queues, and {peak}. It was suspended by code, or its pulls "
     "were refused: its log says which.",
     Limit.RETRIED_IN_PLACE: "No: one message failed again and again in its place, and {peak}. Look for the listener's "

@@ -87,7 +87,8 @@ REASONS: Mapping[str, str] = {
     "assign queues to themselves (`assign()`), so their owners are not known. Other queues are not theirs.",
     Reason.NOT_SUBSCRIBED: "No member subscribes to the topic (any more), so no strategy divides its queues. A "
     "consumer that assigns queues to itself may consume them; the backlog is not measured.",
-    Reason.NO_READABLE_QUEUE: "The topic has no readable queue, so clients keep the queues they had.",
+    Reason.NO_READABLE_QUEUE: "The topic has no readable queue, so clients keep the queues they had, and new ones get "
+    "none.",
     Reason.UNKNOWN_STRATEGY: "The owners are unknown: a member runs a class that is none of RocketMQ's strategies, or "
     "the members report queues that no strategy explains. Configure `strategy` of the group.",
     Reason.BROKER_LACKS_STRATEGY: "The broker assigns the queues, and has only AVG and AVG_BY_CIRCLE: a member that "
