@@ -130,6 +130,8 @@ def _topic_backlog(
 ) -> TopicBacklog:
     seen = samples.inside(step.window.start - step.settings.max_gap, step.window.end)
     measured, pairs = _measured(samples, seen, rows_of_topic), sample_pairs(samples, seen)
+    # Of a queue that no sample of the window shows, a longer run knows others.
+    measured &= samples.present[samples.inside(step.window.read_from, step.window.end)].any(axis=0)
     counted = np.maximum.accumulate(measured, axis=0) & measured.any(axis=1, keepdims=True)
     lag, is_old = _last_lags(samples, seen, step.settings.max_gap)
     missing = (lag == UNKNOWN) | (measured & is_old)

@@ -10,6 +10,7 @@ from hypothesis import given
 
 from spark_jobs.domain.evaluate import EvaluatedStep, evaluate
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
+from spark_jobs.domain.kernel.backlog import TopicBacklog
 from spark_jobs.domain.model.history import ClientHistory, GroupHistory, OffsetSamples
 from spark_jobs.domain.model.series import Series
 from spark_jobs.domain.model.severities import SEVERITIES
@@ -30,11 +31,12 @@ def evaluated(recording: Recording, history: GroupHistory) -> list[EvaluatedStep
 def published(evaluated_step: EvaluatedStep) -> tuple[Any, ...]:
     """All that a step publishes, to be compared; the order of findings says nothing."""
     step, findings = evaluated_step.step, sorted(evaluated_step.findings, key=lambda found: found.finding_id)
-    return step.window, step.intervals, [_progress(row) for row in step.progress], findings, evaluated_step.status
+    measured = [*map(_plain, step.progress), *map(_plain, evaluated_step.backlogs)]
+    return step.window, step.intervals, measured, findings, evaluated_step.status
 
 
-def _progress(progress: IntervalProgress) -> tuple[Any, ...]:
-    return tuple(value.tolist() if isinstance(value, np.ndarray) else value for value in vars(progress).values())
+def _plain(measured: IntervalProgress | TopicBacklog) -> tuple[Any, ...]:
+    return tuple(value.tolist() if isinstance(value, np.ndarray) else value for value in vars(measured).values())
 
 
 def check_cutting(recording: Recording) -> None:

@@ -87,6 +87,7 @@ def test_a_healthy_group_has_intervals_nothing_wrong_and_its_run_is_recorded(
         "strategy_comparison": 3,
         "findings": 1,
         "coverage": 2,
+        "backlog": 1,
     }
     assert record.content_hashes["allocations"] == content(warehouse.read(spark, ALLOCATIONS)).hash
     assert record.configuration_hash == Configuration().hash()

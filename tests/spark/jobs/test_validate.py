@@ -15,6 +15,7 @@ from schemas import (
     FINDINGS,
     GROUP_STATUS,
     MEMBERSHIP_SNAPSHOTS,
+    OUTPUTS,
     QUALITY_RESULTS,
     TABLES,
     Table,
@@ -55,7 +56,7 @@ def test_what_a_run_published_holds_and_nothing_else_is_written(spark: SparkSess
     assert {name for name in before if after[name] != before[name]} == {"quality_results"}
     recorded = copied.read(spark, QUALITY_RESULTS).where(F.col("run_id") == validation.run_id)
     assert recorded.count() == len(validation.results)
-    assert recorded.where("expectation = 'content_is_as_published'").count() == 7
+    assert recorded.where("expectation = 'content_is_as_published'").count() == len(OUTPUTS)
     assert validation.pages is not None
     assert validation.run_id in validation.pages.read_text(encoding="utf-8")
 

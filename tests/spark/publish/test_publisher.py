@@ -83,7 +83,8 @@ def test_what_has_no_rows_is_not_written_but_removes_what_is_there(spark: SparkS
     publish(spark, warehouse, RunSpec(HOUR), {}, "third")
     assert topics(spark, warehouse) == {}
     assert written(spark, warehouse)[-1] == ("Overwrite", "third")
-    assert [warehouse.version(spark, table) for table in OUTPUTS if table is not REBALANCE_INTERVALS] == [0] * 6
+    untouched = [table for table in OUTPUTS if table is not REBALANCE_INTERVALS]
+    assert [warehouse.version(spark, table) for table in untouched] == [0] * len(untouched)
 
 
 def test_files_that_no_version_has_keep_a_step_from_being_free(warehouse: Warehouse) -> None:

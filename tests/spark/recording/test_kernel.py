@@ -56,7 +56,7 @@ def test_a_step_of_its_own_snapshots_alone_is_the_step_of_the_whole() -> None:
 
 def test_a_run_is_few_actions_and_stages(audited: Audited) -> None:
     print(f"\n{audited.cost}")
-    assert audited.cost.actions == 12  # of which 9 write a table
+    assert audited.cost.actions == 13  # of which 10 write a table
     assert audited.cost.stages <= 26
 
 

@@ -90,6 +90,13 @@ def test_samples_outside_of_the_step_and_of_measured_intervals_do_not_count() ->
     assert backlogs(offsets(QUEUES, {-30: ["9/1", "9/9"]})) == []
 
 
+def test_a_queue_that_only_samples_of_another_step_show_does_not_count() -> None:
+    rows: Rows = {0: ["9/4", "-"], 30: ["9/4", "-"], 3600: ["9/4", "9/4"]}
+    (backlog,) = backlogs(offsets(QUEUES, rows))
+    assert (backlog.messages.tolist(), backlog.unknown_queues.tolist()) == ([5, 5], [0, 0])
+    assert backlogs(offsets(QUEUES, {0: ["-", "-"], 3600: ["9/4", "9/4"]})) == []
+
+
 def test_a_minute_has_its_last_and_its_highest_backlog_and_what_it_produced_and_consumed() -> None:
     rows: Rows = {0: ["9/4", "5/5"], 20: ["19/4", "5/5"], 40: ["19/17", "8/5"], 200: ["21/17", "8/8"]}
     (backlog,) = backlogs(offsets(QUEUES, rows))
