@@ -30,7 +30,7 @@ LOOK_EVERY = timedelta(seconds=30)
 LATE_AFTER = timedelta(minutes=10)
 SOURCES = ("membership_snapshots", "route_snapshots", "offset_snapshots", "client_snapshots", "topic_snapshots")
 TABLES = ("rebalance_intervals", "allocations", "queue_progress", "group_status", "strategy_comparison", "findings")
-TABLES += ("coverage",)
+TABLES += ("coverage", "backlog")
 DEFAULT_ARGS = {
     "owner": OWNER,
     "retries": 2,

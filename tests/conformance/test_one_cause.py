@@ -1,5 +1,5 @@
-"""One queue, one cause: what `status` calls the bottleneck is what the findings say, of all public reports and all
-synthetic groups. No Spark.
+"""One queue, one cause, one backlog: what `status` calls the bottleneck, and what waits, is what the findings and the
+series say, of all public reports and all synthetic groups. No Spark.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,8 @@ from spark_jobs.domain.diagnosis.diagnoses import diagnoses
 from spark_jobs.domain.diagnosis.table import LINE_OF, StandingCause
 from spark_jobs.domain.evaluate import EvaluatedStep
 from spark_jobs.domain.model.finding import Finding
+from spark_jobs.domain.model.history import UNKNOWN
+from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.status.capacity import SIGNS, Limit
 from tests.conformance.test_field import HOUR, INTERVAL_SECONDS, RECORDINGS
 from tests.conformance.test_synthetic_groups import Groups, groups
@@ -19,6 +21,8 @@ from tests.support.kernel import evaluated, recorded_rows, settings
 __all__ = ["groups"]
 _RULES = ("CONSUMER_STOPPED", "CONSUMER_STALLED")
 _LINES = frozenset(StandingCause)
+#: Only the topics' own snapshots show what queues hold that cannot be read, and what a new group has before it commits.
+_NOT_IN_THE_SERIES = ("STRANDED_WRITE_QUEUES", "BEGINS_AT_OLDEST")
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +83,21 @@ def test_the_bottleneck_is_that_of_the_line_if_nothing_else_is_wrong(steps: list
         compared += 1
     assert compared > 10
     assert all(Limit(line.bottleneck) in SIGNS for line in LINE_OF.values())
+
+
+def test_status_findings_and_the_table_name_one_backlog(steps: list[EvaluatedStep]) -> None:
+    """What waits at the end is what the series of the topics end with, and no finding names more than their peak."""
+    compared = 0
+    for step in steps:
+        if step.status is None:
+            continue
+        filled = [backlog.messages[-1] for backlog in step.backlogs if not backlog.is_empty]
+        ends = [int(messages) for messages in filled or [0] * len(step.backlogs) if messages != UNKNOWN]
+        assert step.status.backlog_end == known_sum(ends), (step.step.history.consumer_group, step.status)
+        for finding in step.findings:
+            if finding.rule in _NOT_IN_THE_SERIES or not finding.evidence.backlog_max:
+                continue
+            assert step.status.backlog_max is not None
+            assert finding.evidence.backlog_max <= step.status.backlog_max, (finding, step.status)
+            compared += 1
+    assert compared > 300

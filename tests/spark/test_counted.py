@@ -19,8 +19,9 @@ def node(*children: Any, location: str | None = None, name: str = "node") -> dic
     return {"nodeName": name, "metadata": metadata, "children": list(children)}
 
 
-def started(query: int, root: int, plan: dict[str, Any]) -> dict[str, Any]:
-    return {"Event": f"{SQL}ExecutionStart", "executionId": query, "rootExecutionId": root, "sparkPlanInfo": plan}
+def started(query: int, root: int, plan: dict[str, Any], description: str = "collect at a.py:1") -> dict[str, Any]:
+    ids = {"executionId": query, "rootExecutionId": root}
+    return {"Event": f"{SQL}ExecutionStart", **ids, "sparkPlanInfo": plan, "description": description}
 
 
 def job(query: int | None, *stages: int) -> dict[str, Any]:
@@ -60,18 +61,20 @@ def test_an_action_is_one_with_all_that_it_starts() -> None:
     assert counts(map(json.dumps, events)) == Counts(actions=3, stages=5, scans=scans)
 
 
-def test_writes_at_once_are_an_action_each_whichever_began_first() -> None:
-    write = "Execute SaveIntoDataSourceCommand"
+def test_writes_at_once_are_an_action_each_whatever_spark_takes_for_their_parts() -> None:
+    write, saved = node(name="Execute SaveIntoDataSourceCommand"), "save at Writer.java:0"
     events = [
-        started(0, 0, node(name="CreateTable")),
-        started(1, 0, node(name="CreateTable")),
+        started(0, 0, node(name="CreateTable"), "sql at Session.java:0"),
+        started(1, 1, node(), "$anonfun$recordDeltaOperation"),
         job(1, 0),
-        started(2, 0, node(name=write)),
-        started(3, 2, node(name=write)),
-        started(4, 2, node(location="w/findings")),
+        started(2, 0, write, saved),
+        started(3, 2, write, saved),
+        started(4, 2, node(location="w/findings"), saved),
         job(4, 1),
-        job(4, 2),
-        started(5, 5, node(name=write)),
+        started(5, 5, node(location="w/coverage"), saved),
+        job(5, 2),
+        started(6, 6, node(), "toArrow at rows.py:1"),
+        job(6, 3),
     ]
     assert counts(map(json.dumps, events)).actions == 3
 

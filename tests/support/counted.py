@@ -13,9 +13,11 @@ from pyspark.sql import SparkSession
 _SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
 _PLANS = (f"{_SQL}ExecutionStart", f"{_SQL}AdaptiveExecutionUpdate")
 _LOG = "_delta_log"
-_WRITE = "Execute SaveIntoDataSourceCommand"
-#: Commands that threads run at once: Spark takes what one of them starts for a part of whichever began first.
-_AT_ONCE = (_WRITE, "CreateTable")
+#: How the plan of a command begins that writes.
+_WRITE = "Execute "
+#: How Spark describes what such commands start, and Delta's own reading. Threads run commands at once, so that Spark
+#: takes what one of them starts for a part of another one, or for a query of its own: it is none.
+_STARTED = ("save at", "sql at", "Delta: ", "$anonfun$recordDelta")
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ def counts(lines: Iterable[str]) -> Counts:
     """Of the lines of a log that is not compressed."""
     roots: dict[int, int] = {}
     plans: dict[int, Mapping[str, Any]] = {}
-    commands: dict[int, str] = {}
+    writes, started = set[int](), set[int]()
     queries: list[int | None] = []
     stages = 0
     for event in map(json.loads, lines):
@@ -45,17 +47,18 @@ def counts(lines: Iterable[str]) -> Counts:
             query, root = event["executionId"], event.get("rootExecutionId")
             roots.setdefault(query, query if root is None else root)
             plans[query] = event["sparkPlanInfo"]
-            if event["sparkPlanInfo"]["nodeName"] in _AT_ONCE:
-                commands[query] = event["sparkPlanInfo"]["nodeName"]
+            if event["sparkPlanInfo"]["nodeName"].startswith(_WRITE):
+                writes.add(query)
+            if event.get("description", "").startswith(_STARTED):
+                started.add(query)
         elif name == "SparkListenerJobStart" and event["Stage Infos"]:
             begun_by = event["Properties"].get("spark.sql.execution.id")
             queries.append(None if begun_by is None else int(begun_by))
         stages += name == "SparkListenerStageSubmitted"
     # A job may be told of before its query; one without a query is an action of its own.
-    begun = {roots.get(query, query) for query in queries if query is not None} - set(commands)
-    writes = [*commands.values()].count(_WRITE)
+    begun = {roots.get(query, query) for query in queries if query is not None} - started
     scans = Counter(table for plan in plans.values() for table in _scanned(plan))
-    return Counts(writes + len(begun) + queries.count(None), stages, dict(sorted(scans.items())))
+    return Counts(len(writes | begun) + queries.count(None), stages, dict(sorted(scans.items())))
 
 
 def _scanned(plan: Mapping[str, Any]) -> Iterator[str]:

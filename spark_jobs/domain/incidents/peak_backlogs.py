@@ -12,9 +12,8 @@ from spark_jobs.domain.model.finding import Evidence
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules.broker_not_readable import LAST_KNOWN, NOT_READABLE
-from spark_jobs.domain.rules.evidence import NEVER_COMMITTED, highest_backlog
+from spark_jobs.domain.rules.evidence import PRODUCED_WAITS, highest_backlog
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
-from spark_jobs.domain.rules.refused import REFUSED
 from spark_jobs.domain.rules.standing import BEHIND
 
 #: Roles of queues in which messages wait. Those of other roles are consumed: what is in flight is not added up.
@@ -65,7 +64,7 @@ def peak_backlogs(threads: Sequence[Thread]) -> dict[str, int]:
 
 def is_minimum(thread: Thread) -> bool:
     """Return whether more messages may wait: those of queues without an offset count since they are watched."""
-    counts_produced = not {NEVER_COMMITTED, REFUSED}.isdisjoint(thread.causes)
+    counts_produced = not PRODUCED_WAITS.isdisjoint(thread.causes)
     return counts_produced or any(_without_offset(finding.evidence) for finding in thread.findings)
 
 

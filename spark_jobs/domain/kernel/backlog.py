@@ -47,7 +47,8 @@ class TopicBacklog:
     `messages`: of the queues whose backlog is known, `UNKNOWN`: of none; `unknown_queues`: the others that have
     messages. `age_ms`: the oldest message that waits is no older, `UNKNOWN`: none waits, or nothing is known.
     `produced`, `consumed`: since the sample before, of the queues of which that is known, `UNKNOWN`: of none.
-    `without_offset`: the messages in queues that nobody consumes at the last sample, as far as they came since.
+    `is_empty`: nothing was ever sent to its queues. `without_offset`: the messages in queues that nobody consumes at
+    the last sample, as far as they came since.
     """
 
     topic: str
@@ -58,6 +59,7 @@ class TopicBacklog:
     produced: Numbers
     consumed: Numbers
     is_filtered: bool
+    is_empty: bool
     without_offset: Mapping[Place, int]
 
     @property
@@ -107,10 +109,13 @@ def topic_backlogs(step: AuditedStep, unconsumed: Unconsumed) -> list[TopicBackl
 
 
 def peak(backlogs: Sequence[TopicBacklog]) -> Peak | None:
-    """The most that all topics have together, each by its last sample then; None: no backlog is known."""
-    times = np.unique(np.concatenate([np.empty(0, np.int64), *(backlog.times for backlog in backlogs)]))
+    """The most that all topics have together, each by its last sample then; None: no backlog is known. An empty topic
+    makes no sum known, unless all are.
+    """
+    filled = [backlog for backlog in backlogs if not backlog.is_empty] or backlogs
+    times = np.unique(np.concatenate([np.empty(0, np.int64), *(backlog.times for backlog in filled)]))
     total, is_known = np.zeros(len(times), np.int64), np.zeros(len(times), bool)
-    for backlog in backlogs:
+    for backlog in filled:
         rows = backlog.times.searchsorted(times, side="right") - 1
         messages = np.where(rows >= 0, backlog.messages[np.maximum(rows, 0)], UNKNOWN)
         total += np.where(messages != UNKNOWN, messages, 0)
@@ -158,6 +163,7 @@ def _topic_backlog(
     return TopicBacklog(
         topic,
         is_filtered=any(row.is_filtered for row in rows_of_topic),
+        is_empty=not (counted & has_messages).any(),
         without_offset={place: messages for place, messages in rest.items() if messages > 0},
         **{name: column[shown] for name, column in measures.items()},
     )

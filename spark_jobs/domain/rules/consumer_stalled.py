@@ -6,8 +6,9 @@ from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import ERROR
+from spark_jobs.domain.rules.evidence import REFUSED
 from spark_jobs.domain.rules.in_common import standing_broker, standing_to_the_end, with_what_they_share
-from spark_jobs.domain.rules.refused import REFUSED, refused_hits
+from spark_jobs.domain.rules.refused import refused_hits
 from spark_jobs.domain.rules.rule import Cause, Follows, Rule, everything
 from spark_jobs.domain.rules.standing import BEHIND, CAUSES, DECIDED_BY, FOLLOWS, standing_hits
 

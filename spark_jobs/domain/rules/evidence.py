@@ -19,8 +19,9 @@ from spark_jobs.domain.phrases import known_sum, sum_before
 from spark_jobs.domain.rules.broker_not_readable import NOT_READABLE
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
 
-#: The cause of queues whose backlog is at least what was produced since the group was watched.
-NEVER_COMMITTED = "NEVER_COMMITTED"
+NEVER_COMMITTED, REFUSED = "NEVER_COMMITTED", "REFUSED"
+#: Causes of queues whose backlog is at least what was produced since the group was watched.
+PRODUCED_WAITS = frozenset((NEVER_COMMITTED, REFUSED))
 #: Roles of queues that no member consumes: all that comes to one without an offset waits.
 _UNCONSUMED = (UNASSIGNED, NOT_READABLE)
 #: Causes of queues of which the owner gets nothing: all that comes to one without an offset waits, too.
@@ -30,9 +31,10 @@ _OWNER_HAS_NOTHING = (StandingCause.SUSPENDED, StandingCause.NOTHING_PULLED)
 def unconsumed_times(findings: Iterable[Finding]) -> Mapping[MessageQueue, Sequence[Time]]:
     """By queue, the times in which findings say that nobody consumes it, though no offset tells what waits there."""
     times: dict[MessageQueue, list[Time]] = {}
-    for queue in (queue for finding in findings for queue in finding.evidence.queues):
-        if queue.backlog_end is None and queue.backlog_max:
-            times.setdefault(MessageQueue(*queue[:3]), []).append((queue.started_at, queue.ended_at))
+    for finding in findings:
+        for queue in finding.evidence.queues:
+            if queue.backlog_max and (queue.backlog_end is None or finding.cause in PRODUCED_WAITS):
+                times.setdefault(MessageQueue(*queue[:3]), []).append((queue.started_at, queue.ended_at))
     return {queue: joined(of_queue) for queue, of_queue in times.items()}
 
 

@@ -85,7 +85,7 @@ def test_other_fleets_are_a_line_each_with_their_own_warehouse_and_operator(desc
         "connection": "spark_eu",
         "waits for": "s3a://lake/eu /etc/eu.yaml",
         "inlets": "eu_membership_snapshots s3a://lake/eu/membership_snapshots",
-        "outlets": "eu_coverage s3a://lake/eu/coverage",
+        "outlets": "eu_backlog s3a://lake/eu/backlog",
     }
     assert fleets["us"] == {
         "schedule": "15 * * * *",
@@ -94,7 +94,7 @@ def test_other_fleets_are_a_line_each_with_their_own_warehouse_and_operator(desc
         "connection": None,
         "waits for": "s3a://lake/us",
         "inlets": "us_membership_snapshots s3a://lake/us/membership_snapshots",
-        "outlets": "us_coverage s3a://lake/us/coverage",
+        "outlets": "us_backlog s3a://lake/us/backlog",
     }
     assert fleets["cn"]["operator"] == "PodOperator"
     assert fleets["cn"]["words"] == words.format("cn", "")

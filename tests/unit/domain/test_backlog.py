@@ -1,6 +1,7 @@
 """The backlog of a topic and a group, sample by sample, from offsets written by hand."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -128,7 +129,8 @@ def topic(name: str, messages: Mapping[float, int | None]) -> TopicBacklog:
     times = np.array([micros(at) for at in messages], np.int64)
     values = np.array([UNKNOWN if each is None else each for each in messages.values()], np.int64)
     none = np.zeros_like(values)
-    return TopicBacklog(name, times, values, none, none, none, none, is_filtered=False, without_offset={})
+    more = {"unknown_queues": none, "age_ms": none, "produced": none, "consumed": none}
+    return TopicBacklog(name, times, values, **more, is_filtered=False, is_empty=False, without_offset={})
 
 
 def test_the_peak_of_a_group_is_at_one_moment_each_topic_by_its_last_sample() -> None:
@@ -138,3 +140,11 @@ def test_the_peak_of_a_group_is_at_one_moment_each_topic_by_its_last_sample() ->
     assert peak([first]) == Peak(10, micros(0))
     assert peak([topic("t", {0: None, 20: None})]) is None
     assert peak([]) is None
+
+
+def test_an_empty_topic_makes_no_peak_known_unless_all_are_empty() -> None:
+    empty, unknown = replace(topic("%RETRY%g", {0: 0, 20: 0}), is_empty=True), topic("t", {0: None, 20: None})
+    assert peak([empty, unknown]) is None
+    assert peak([empty]) == Peak(0, micros(0))
+    assert [each.is_empty for each in backlogs(offsets(QUEUES, {0: ["0/0", "0/?"], 30: ["0/0", "0/0"]}))] == [True]
+    assert [each.is_empty for each in backlogs(offsets(QUEUES, {0: ["0/0", "0/0"], 30: ["0/0", "1/1"]}))] == [False]
