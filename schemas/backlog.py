@@ -2,11 +2,7 @@
 
 from schemas.common import OF_TOPIC
 from schemas.table import Table
-from schemas.types import INTEGER, LONG, STRING, TIMESTAMP, Field, Struct, array_of, required
-
-#: The fields of each element of `minutes`, without their types.
-MINUTE_FIELDS = (*("at", "messages", "messages_max", "unknown_queues", "oldest_message_ms", "produced", "consumed"),)
-_TYPES = {"at": TIMESTAMP, "unknown_queues": INTEGER}
+from schemas.types import INTEGER, LONG, STRING, TIMESTAMP, Field, Struct, array_of, fields, required
 
 BACKLOG = Table(
     name="backlog",
@@ -20,7 +16,12 @@ BACKLOG = Table(
         ),
         required(
             "minutes",
-            array_of(*(Field(name, _TYPES.get(name, LONG)) for name in MINUTE_FIELDS)),
+            array_of(
+                Field("at", TIMESTAMP),
+                *fields(LONG, "messages", "messages_max"),
+                Field("unknown_queues", INTEGER),
+                *fields(LONG, "oldest_message_ms", "produced", "consumed"),
+            ),
             "one per minute with a sample, in order: its start, messages at its last sample and at its highest (null: "
             "of no queue), queues that are not in them, highest age of the oldest message (null: none waits, or "
             "unknown), messages in and out since the sample before",

@@ -89,10 +89,10 @@ def _columns(statuses: Statuses) -> Iterator[Column[Group]]:
     not_whole = {(group.cluster, group.consumer_group) for group in statuses.coverage.not_whole}
     if any(group_of(group) in not_whole for group in statuses.groups):
         yield _OBSERVED
-    yield from _COLUMNS[:-1]
+    yield from _COLUMNS
     if any(group.get("backlog_max") is not None for group in statuses.groups):
         yield _PEAK
-    yield _COLUMNS[-1]
+    yield Column("bottleneck", _bottleneck, "bottleneck: {}", fold=True, drop=3)
     if any(group["busiest_utilization"] is not None for group in statuses.groups):
         yield _BUSIEST
 
@@ -191,7 +191,6 @@ _COLUMNS: tuple[Column[Group], ...] = (
     _number("queues with one/\nseveral/no owner", lambda group: known(_owned(group)), _owned_word, drop=2),
     _number("backlog", lambda group: known(_backlog(group)), "backlog {}", drop=1),
     _number("change", lambda group: known(_change(group)), "({}),", drop=5),
-    Column("bottleneck", _bottleneck, "bottleneck: {}", fold=True, drop=3),
 )
 
 

@@ -49,9 +49,7 @@ def _is_old(step: AuditedStep, topic: str, queue: Place, consumed: int, stored: 
 
 def _oldest(step: AuditedStep, topic: str, queue: Place) -> int | None:
     """The first oldest offset of a queue in the window; None: unknown."""
-    samples = step.history.topics.get(topic)
-    known = samples.known_minimums(queue, step.window.read_from, step.window.end) if samples else None
-    return int(known[0]) if known is not None and len(known) else None
+    return next(iter(step.history.oldest_offsets(topic, queue, step.window.read_from, step.window.end)), None)
 
 
 def all_expired(step: AuditedStep, topic: str, queue: Place, consumed: int, stored: int) -> bool:
