@@ -161,11 +161,11 @@ def _owned_word(group: Group) -> str:
 _BOUNDS = {(False, False): "", (True, False): "≥ ", (False, True): "≤ ", (True, True): "~ "}
 
 
-def _backlog(group: Group) -> str:
-    """At the end of the step; a bound where not all queues are known, or not only the group's messages count."""
-    is_minimum = bool(group["unknown_queues"] or group.get("backlog_is_minimum"))
+def _bounded(group: Group, name: str) -> str:
+    """Messages; a bound where not all queues are known all the time, or not only the group's messages count."""
+    is_minimum = bool(group["unknown_queues"] or group.get("backlog_is_minimum") or group["backlog_end"] is None)
     bound = _BOUNDS[is_minimum, group["lag_quality"] == LagQuality.UNFILTERED]
-    return UNKNOWN if group["backlog_end"] is None else f"{bound}{group['backlog_end']:,}"
+    return UNKNOWN if group.get(name) is None else f"{bound}{group[name]:,}"
 
 
 def _change(group: Group) -> str:
@@ -189,7 +189,7 @@ _COLUMNS: tuple[Column[Group], ...] = (
     _number("lasted", _lasted, drop=6),
     _number("members", lambda group: known(number_text(group["member_count"])), _members_word, drop=7),
     _number("queues with one/\nseveral/no owner", lambda group: known(_owned(group)), _owned_word, drop=2),
-    _number("backlog", lambda group: known(_backlog(group)), "backlog {}", drop=1),
+    _number("backlog", lambda group: known(_bounded(group, "backlog_end")), "backlog {}", drop=1),
     _number("change", lambda group: known(_change(group)), "({}),", drop=5),
 )
 
@@ -198,7 +198,7 @@ _BUSIEST = _number("busiest\nmember", lambda group: known(percent_text(group["bu
 
 
 #: The most that waited at one moment of the step.
-_PEAK = _number("peak", lambda group: known(number_text(group.get("backlog_max"))), "peak {},", drop=4)
+_PEAK = _number("peak", lambda group: known(_bounded(group, "backlog_max")), "peak {},", drop=4)
 
 
 _OBSERVED = _number("observed", lambda group: known(_observed(group)), "observed {},")
@@ -255,7 +255,7 @@ def _between(group: Group) -> str:
 def _peak(group: Group) -> Iterable[str]:
     """The highest backlog at one moment; a step of an older version does not have it."""
     if group.get("backlog_max") is not None and group["backlog_max_at"] is not None:
-        yield f"peak {group['backlog_max']:,} at {format_utc(group['backlog_max_at'].replace(microsecond=0))}"
+        yield f"peak {_bounded(group, 'backlog_max')} at {format_utc(group['backlog_max_at'].replace(microsecond=0))}"
 
 
 def _backlog_notes(group: Group) -> Iterable[str]:

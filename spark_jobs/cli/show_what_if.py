@@ -33,6 +33,8 @@ def show_comparison(console: Console, group: GroupSteps, compared: Comparison) -
     outcomes = [compared.recorded, *compared.cases]
     title = f"{group.consumer_group} in {group.interval} (UTC)"
     show_table(console, title, _COLUMNS, outcomes, _summary(compared))
+    if note := left_out(group, compared):
+        print_line(console, note)
     for outcome in compared.cases:
         if outcome.unknown:
             print_line(console, f"{outcome.label}: the backlog is unknown: {outcome.unknown}.")
@@ -44,6 +46,16 @@ def show_comparison(console: Console, group: GroupSteps, compared: Comparison) -
         print_line(console, _pace(member))
     if further := compared.members[_NAMED:]:
         print_line(console, f"{count(len(further), 'more member')}: see --json.")
+
+
+def left_out(group: GroupSteps, compared: Comparison) -> str | None:
+    """A sentence on the backlog that is not simulated; None: all of it is, or it is not known."""
+    if group.backlog_max is None or group.backlog_max <= (compared.recorded.highest or 0):
+        return None
+    return (
+        f"The peak backlog of the whole group was {group.backlog_max:,}: retry topics, and queues whose offset is "
+        "not known, are not simulated."
+    )
 
 
 def _scaled(scaled: Scaled) -> str:

@@ -20,6 +20,7 @@ def comparison_document(group: GroupSteps, compared: Comparison) -> dict[str, An
     """A comparison for `as_json`; curves are messages at each of the times, null is unknown."""
     return _of_group(group) | {
         "error": compared.error,
+        "backlog_max": group.backlog_max,
         "times": [from_micros(moment) for moment in compared.times],
         "recorded": _outcome(compared.recorded),
         "cases": [_outcome(outcome) for outcome in compared.cases],

@@ -27,10 +27,18 @@ from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules import messages_skipped
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.show.measured import last_samples
+from spark_jobs.show.minutes import Minutes, topic_minutes
 from spark_jobs.show.observed import with_shares
 from spark_jobs.show.rows import GROUP, Row
 from spark_jobs.show.text.backlog import backlog_of, with_growth
-from spark_jobs.show.text.explanation import GroupExplanation, GroupStep, TopicExplanation, intervals_at, last_before
+from spark_jobs.show.text.explanation import (
+    GroupExplanation,
+    GroupStep,
+    SampledBacklog,
+    TopicExplanation,
+    intervals_at,
+    last_before,
+)
 from spark_jobs.show.text.intervals import interval_explanation
 from spark_jobs.store.read.published import PublishedTables, Scope, check_group, published_tables, run_of_step
 from spark_jobs.store.read.stored import Filter, StoredTables, rows
@@ -84,8 +92,28 @@ def _read(tables: PublishedTables, moment: Interval, key: tuple[str, str], topic
         allowed_lag=audit_settings(configuration, *key).thresholds.allowed_lag,
         topic=topic,
         proxies=_proxies(tables, at, key, configuration, intervals),
-        sampled=last_samples(tables.stored, key, at, _holds(configuration, key)),
+        sampled=_sampled(tables, moment, key, _holds(configuration, key)),
     )
+
+
+def _sampled(
+    tables: PublishedTables, moment: Interval, key: tuple[str, str], holds: timedelta
+) -> Mapping[str, SampledBacklog]:
+    """By topic its last sample up to the moment, and what the table `backlog` says of its minute."""
+    samples = last_samples(tables.stored, key, moment.start, holds)
+    minutes = topic_minutes(tables, Scope(moment, *key)) if samples else {}
+    return {
+        topic: replace(sampled, at_least=_at_least(minutes.get((*key, topic)), sampled))
+        for topic, sampled in samples.items()
+    }
+
+
+def _at_least(minutes: Minutes | None, sampled: SampledBacklog) -> int | None:
+    place = -1 if minutes is None else minutes.at(sampled.sampled_at)
+    if minutes is None or place < 0 or not minutes.unknown_queues[place]:
+        return None
+    messages = minutes.messages[place]
+    return int(messages) if messages > sampled.messages else None
 
 
 def _holds(configuration: Configuration, key: tuple[str, str]) -> timedelta:

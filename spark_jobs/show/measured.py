@@ -1,10 +1,9 @@
 """The backlog and rates of topics over time, sample by sample, as charts draw them."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Plac
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.message_queue import queue_ranges
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, from_micros
+from spark_jobs.show.rows import by_topic
 from spark_jobs.show.text.explanation import SampledBacklog
 from spark_jobs.store.arrow_values import one_array, sizes_of
 from spark_jobs.store.read.stored import Filter, StoredTables
@@ -50,10 +50,15 @@ class SampledTopic:
 
     @cached_property
     def breaks(self) -> NDArray[np.bool_]:
-        """By sample, True if no line leads to it: it follows a gap."""
-        distances = np.diff(self.times)
-        usual = np.median(distances) if len(distances) else 0
-        return np.append([True], distances > _GAP * usual)[: len(self.times)]
+        """`breaks` of its samples."""
+        return breaks(self.times)
+
+
+def breaks(times: Values) -> NDArray[np.bool_]:
+    """By moment of these, in order, True if no line leads to it: it follows a gap."""
+    distances = np.diff(times)
+    usual = np.median(distances) if len(distances) else 0
+    return np.append([True], distances > _GAP * usual)[: len(times)]
 
 
 def measured(
@@ -69,7 +74,7 @@ def measured(
     ]
     rows = stored.read(OFFSET_SNAPSHOTS, OFFSET_SNAPSHOTS.columns, conditions).combine_chunks()
     topics_of_group: dict[tuple[str, str], dict[str, SampledTopic]] = {group: {} for group in groups}
-    for (cluster, group, topic), samples in _by_topic(rows):
+    for (cluster, group, topic), samples in by_topic(rows, "captured_at"):
         if (cluster, group) in topics_of_group:
             topics_of_group[cluster, group][topic] = _measured(samples)
     return topics_of_group
@@ -90,22 +95,6 @@ def _last(topic: SampledTopic) -> SampledBacklog | None:
     most = int(np.nanmax(lags))
     queues = queue_ranges(queue for queue, lag in zip(topic.queues, lags.tolist(), strict=True) if most and lag == most)
     return SampledBacklog(from_micros(int(topic.times[-1] * MILLISECOND)), int(topic.total[-1]), most, queues)
-
-
-def _by_topic(rows: pa.Table) -> Iterator[tuple[tuple[str, str, str], pa.Table]]:
-    """The rows of each (cluster, group, topic), in the order of time."""
-    keys = ("cluster", "consumer_group", "topic")
-    in_order = rows.sort_by([(name, "ascending") for name in (*keys, "captured_at")])
-    if not len(in_order):
-        return
-    is_first = np.zeros(len(in_order), bool)
-    is_first[0] = True
-    for name in keys:
-        column = one_array(in_order[name])
-        is_first[1:] |= pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
-    for start, end in pairwise([*np.flatnonzero(is_first).tolist(), len(in_order)]):
-        cluster, group, topic = (in_order[name][start].as_py() for name in keys)
-        yield (cluster, group, topic), in_order.slice(start, end - start)
 
 
 def _measured(rows: pa.Table) -> SampledTopic:

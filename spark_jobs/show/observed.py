@@ -16,18 +16,22 @@ _UNKNOWN = frozenset(
         *("queue_count", "queues_with_one_owner", "double_owned_queues", "unassigned_queues", "member_count"),
         *("idle_members", "backlog_start", "backlog_end", "oldest_message_ms", "catches_up", "catch_up_seconds"),
         *("utilization", "busiest_utilization", "busiest_member", "busiest_bottleneck", "more_members_help"),
-        *("headroom_messages_per_second", "retention_left_seconds", "stranded", "backlog_max", "backlog_max_at"),
+        *("headroom_messages_per_second", "retention_left_seconds", "stranded"),
     )
 )
+
+_PEAK = frozenset(("backlog_max", "backlog_max_at", "peak_backlog_messages"))
 
 
 def with_share(row: Row, share: float | None, complete_share: float) -> dict[str, Any]:
     """The row with its `observed_share` (None: unknown); below the complete share owners, backlog and bottleneck are
-    unknown.
+    unknown. The most messages that were seen are a fact; that none were seen is not.
     """
     if share is None or share >= complete_share:
         return {**row, "observed_share": share}
     unknown = {name: None for name in row if name in _UNKNOWN}
+    if not row.get("backlog_max"):
+        unknown |= {name: None for name in row if name in _PEAK}
     texts = {
         "bottleneck": Limit.UNKNOWN_MEMBERS.value,
         "advice": f"Unknown: {share_text(share)} of the step was observed.",

@@ -22,14 +22,15 @@ from spark_jobs.show.coverage import coverage_of
 from spark_jobs.show.files import whole_file
 from spark_jobs.show.incidents import IncidentQuery, published_incidents, was_seen_in
 from spark_jobs.show.measured import Topics, measured
+from spark_jobs.show.minutes import Minutes, highest_of_parts, topic_minutes
 from spark_jobs.show.observed import with_shares
 from spark_jobs.show.page.groups import GroupRows
 from spark_jobs.show.page.page import PageContent, page
-from spark_jobs.show.rows import GROUP, QUEUE, Row, group_of
+from spark_jobs.show.rows import GROUP, QUEUE, Key, Row, group_of
 from spark_jobs.show.text.coverage_text import data_until_text
 from spark_jobs.show.trends import last_days, published_trends
 from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables, runs_of
-from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
+from spark_jobs.store.read.stored import Filter, StoredTables, rows
 
 #: Groups that the page lists, at most.
 GROUPS = 10_000
@@ -70,7 +71,7 @@ def report(
             requested=requested,
             interval=interval,
             fleet=groups[:GROUPS],
-            groups=_groups(chosen, sections, samples),
+            groups=_groups(chosen, sections, samples, _minutes(tables, chosen, interval)),
             notes=_left_out(groups, chosen),
             runs=runs_of(stored, interval),
             warehouse=stored.location.location,
@@ -100,8 +101,7 @@ def _fleet(tables: PublishedTables, scope: Scope, interval: Interval, complete_s
     groups = fleet.fleet(
         with_shares(tables, statuses, scope.cluster, complete_share),
         rows(tables.read(FINDINGS, scope, fleet.FINDING_COLUMNS)),
-        tuples(tables.read(QUEUE_PROGRESS, scope, fleet.PROGRESS_COLUMNS)),
-        interval,
+        highest_of_parts(tables, scope, interval, fleet.PARTS),
     )
     if not groups:
         raise _nothing_audited(tables, scope, interval)
@@ -120,10 +120,9 @@ def _sections(
     complete_share: float,
 ) -> dict[str, _Section]:
     """By name of a section its sorted rows per (cluster, group), already folded to the spans that the page shows."""
-    group_filters = [Filter(name, "IN", sorted({row[name] for row in groups})) for name in GROUP]
 
     def read(table: Table, columns: Sequence[str] | None = None) -> list[Row]:
-        return [*rows(tables.read(table, Scope(interval), columns, group_filters))]
+        return [*rows(tables.read(table, Scope(interval), columns, _of_groups(groups)))]
 
     intervals = read(REBALANCE_INTERVALS, spans.INTERVAL_COLUMNS)
     allocations = read(ALLOCATIONS, spans.ALLOCATION_COLUMNS)
@@ -139,18 +138,35 @@ def _sections(
     return {name: by_key(sorted(section_rows, key=order), group_of) for name, (section_rows, order) in in_order.items()}
 
 
+def _of_groups(groups: Sequence[Row]) -> list[Filter]:
+    return [Filter(name, "IN", sorted({row[name] for row in groups})) for name in GROUP]
+
+
+def _minutes(tables: PublishedTables, groups: Sequence[Row], interval: Interval) -> Mapping[Key, dict[str, Minutes]]:
+    """By (cluster, group) the minutes of the backlog of each topic."""
+    of_groups: dict[Key, dict[str, Minutes]] = {group_of(row): {} for row in groups}
+    for (*group, topic), minutes in topic_minutes(tables, Scope(interval), *_of_groups(groups)).items():
+        of_groups.setdefault(tuple(group), {})[topic] = minutes
+    return of_groups
+
+
 def _worst_first(finding: Row) -> tuple[Any, ...]:
     return WORST_FIRST.index(finding["severity"]), finding["started_at"], finding["finding_id"]
 
 
 def _groups(
-    chosen: Sequence[Row], sections: Mapping[str, _Section], samples: Mapping[tuple[str, str], Topics]
+    chosen: Sequence[Row],
+    sections: Mapping[str, _Section],
+    samples: Mapping[tuple[str, str], Topics],
+    minutes: Mapping[Key, Mapping[str, Minutes]],
 ) -> list[GroupRows]:
     max_rows = min(ROWS_OF_ONE, ROWS_OF_ALL // len(chosen))
-    return [_group(row, sections, max_rows, samples.get(group_of(row), {})) for row in chosen]
+    return [_group(row, sections, max_rows, samples.get(group_of(row), {}), minutes[group_of(row)]) for row in chosen]
 
 
-def _group(row: Row, sections: Mapping[str, _Section], max_rows: int, samples: Topics) -> GroupRows:
+def _group(
+    row: Row, sections: Mapping[str, _Section], max_rows: int, samples: Topics, minutes: Mapping[str, Minutes]
+) -> GroupRows:
     """One group of the page: the first `max_rows` rows of each section, and a note for each that is cut."""
     group_sections = {name: section.get(group_of(row), []) for name, section in sections.items()}
     notes = [
@@ -159,7 +175,7 @@ def _group(row: Row, sections: Mapping[str, _Section], max_rows: int, samples: T
         if len(section_rows) > max_rows
     ]
     shown = {name: section_rows[:max_rows] for name, section_rows in group_sections.items()}
-    return GroupRows(fleet=row, notes=notes, samples=samples, **shown)
+    return GroupRows(fleet=row, notes=notes, samples=samples, minutes=minutes, **shown)
 
 
 def _left_out(groups: Sequence[Row], chosen: Sequence[Row]) -> list[str]:

@@ -1,11 +1,17 @@
 """Helpers for rows of published tables: their keys, and parts of an interval."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.store.arrow_values import one_array
 
 #: A row of a published table, or one derived from it, by column.
 Row = Mapping[str, Any]
@@ -22,3 +28,17 @@ group_of = itemgetter(*GROUP)
 def part_of(moment: datetime, interval: Interval, parts: int) -> int:
     """The index, from 0, of the equal part of the interval that holds the moment; its end belongs to the last part."""
     return min(parts * (moment - interval.start) // (interval.end - interval.start), parts - 1)
+
+
+def by_topic(rows: pa.Table, time: str) -> Iterator[tuple[Key, pa.Table]]:
+    """The rows of each (cluster, group, topic), in the order of the column `time`."""
+    in_order = rows.sort_by([(name, "ascending") for name in (*TOPIC, time)])
+    if not len(in_order):
+        return
+    is_first = np.zeros(len(in_order), bool)
+    is_first[0] = True
+    for name in TOPIC:
+        column = one_array(in_order[name])
+        is_first[1:] |= pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+    for start, end in pairwise([*np.flatnonzero(is_first).tolist(), len(in_order)]):
+        yield tuple(in_order[name][start].as_py() for name in TOPIC), in_order.slice(start, end - start)

@@ -79,7 +79,11 @@ def statuses(
     covered = coverage_of(tables, names, now, complete_share)
     groups = [
         with_share(
-            {**row, **_findings_columns(findings_per_group.get(group_of(row), []), row["step_start"] + length)},
+            {
+                **row,
+                **_findings_columns(findings_per_group.get(group_of(row), []), row["step_start"] + length),
+                "peak_backlog_messages": row["backlog_max"],
+            },
             of_group.share if (of_group := covered.of(*group_of(row))) else None,
             complete_share,
         )

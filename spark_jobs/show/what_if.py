@@ -8,7 +8,7 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from schemas import CLIENT_SNAPSHOTS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
 from spark_jobs.config import Configuration, audit_settings, strategy_settings
 from spark_jobs.domain.evaluate import audited_step
 from spark_jobs.domain.kernel.audited_step import AuditedStep
@@ -36,13 +36,16 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True)
 class GroupSteps:
-    """The audited steps of one group to simulate, and how its strategy was configured."""
+    """The audited steps of one group to simulate, and how its strategy was configured. `backlog_max`: the most messages
+    of all its topics at one moment of these steps, as published; None: not known of each.
+    """
 
     cluster: str
     consumer_group: str
     interval: Interval
     steps: Sequence[AuditedStep] = field(repr=False)
     configured: StrategySettings
+    backlog_max: int | None = None
 
     def __str__(self) -> str:
         return f"{self.consumer_group} in {self.interval}"
@@ -101,7 +104,9 @@ def group_steps(stored: StoredTables, scope: Scope, say: Say) -> GroupSteps:
     history, replays = snapshots.history(), Replays(configured)
     starts = range(to_micros(interval.start), to_micros(interval.end), settings.step)
     steps = [audited_step(history, replays, settings, start) for start in starts]
-    return GroupSteps(*key, interval, steps, with_new_room(configured, steps))
+    published = tables.read(GROUP_STATUS, Scope(interval, *key), ["backlog_max"])["backlog_max"]
+    highest = None if published.null_count else pc.max(published).as_py()
+    return GroupSteps(*key, interval, steps, with_new_room(configured, steps), highest)
 
 
 @dataclass(frozen=True)

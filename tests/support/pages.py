@@ -10,6 +10,7 @@ from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.domain.model.finding import Evidence
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.show.measured import SampledTopic
+from spark_jobs.show.minutes import Minutes
 from spark_jobs.show.page.groups import GroupRows
 from spark_jobs.show.page.page import PageContent
 from tests.support.times import HOUR, at, ms
@@ -17,7 +18,7 @@ from tests.support.times import HOUR, at, ms
 
 def fleet_row(group: str, **facts: Any) -> dict[str, Any]:
     """What `report.fleet` says of a group: nothing found, nothing known, unless told otherwise."""
-    found = ("busiest", "rank", "errors", "peak_backlog_messages", "rules", "lines")
+    found = ("busiest", "rank", "errors", "backlog_max", "rules", "line")
     backlog = ("backlog_start", "backlog_end", "catches_up", "catch_up_seconds", "retention_left_seconds")
     row = dict.fromkeys((*found, *backlog, "member_count", "queue_count", "double_owned_queues", "unassigned_queues"))
     row |= {"cluster": "c", "consumer_group": group, "bottleneck": "NO_BACKLOG", "advice": "Nothing to help."}
@@ -70,6 +71,13 @@ def sampled(lags: Mapping[int, Sequence[int | None]], produced: float = 2, consu
     rates = (np.array([nan, *[rate] * (len(lags) - 1)]) for rate in (produced, consumed))
     queues = [("b", queue_id) for queue_id in range(len(unknown[0]))]
     return SampledTopic(np.array([ms(second) for second in lags], float), queues, np.array(unknown), *rates)
+
+
+def minutes(entries: Mapping[float, tuple[int | None, int | None, int]]) -> Minutes:
+    """Published minutes by second: messages at the last sample, at the highest, and unknown queues."""
+    unknown = [[nan if number is None else float(number) for number in entry] for entry in entries.values()]
+    messages, most, queues = np.array(unknown).T
+    return Minutes(np.array([ms(second) for second in entries], float), messages, most, queues.astype(int))
 
 
 def step(**facts: Any) -> dict[str, Any]:
@@ -150,9 +158,9 @@ def content(*groups: GroupRows, others: tuple[dict[str, Any], ...] = (), **facts
 
 def troubled(group: str = "twins") -> dict[str, Any]:
     """The fleet's row of a group with one finding."""
-    lines = [{0: 20, 47: 1500}]
+    line = {0: 20, 47: 1500}
     rules = [{"rule": "UNASSIGNED_QUEUE", "findings": 1}]
     return fleet_row(
-        group, rank=3, errors=1, peak_backlog_messages=1234, rules=rules, lines=lines, member_count=2, queue_count=2,
+        group, rank=3, errors=1, backlog_max=1234, rules=rules, line=line, member_count=2, queue_count=2,
         busiest=0.426, catches_up=False, retention_left_seconds=172_800.0,
     )  # fmt: skip

@@ -30,6 +30,7 @@ def publish_hours(
     deleted_at: int | None = None,
     topic: str | None = None,
     finished_at: datetime | None = None,
+    backlog_max: int | None = None,
     *,
     alone: bool = False,
 ) -> None:
@@ -48,7 +49,8 @@ def publish_hours(
     if deleted_at is not None:
         of_topic = {"deleted_topics": [{"topic": topic, "deleted_at": at(deleted_at)}]}
         gone[deleted_at // 3600] = {"deleted_at": at(deleted_at)} if topic is None else of_topic
-    status = [key | STATUS | {"step_start": at(3600 * hour)} | gone.get(hour, {}) for hour in hours]
+    common = key | STATUS | {"backlog_max": backlog_max}
+    status = [common | {"step_start": at(3600 * hour)} | gone.get(hour, {}) for hour in hours]
     write(warehouse, GROUP_STATUS, status)
     times = [(3600 * hour, 3600 * (hour + 1)) for hour in hours]
     write(warehouse, REBALANCE_INTERVALS, [interval(*time) | key | {"step_start": at(time[0])} for time in times])

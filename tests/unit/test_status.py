@@ -16,7 +16,7 @@ from spark_jobs.store.read.stored import Filter, rows
 from tests.support.commands import Typed
 from tests.support.consoles import shown
 from tests.support.published import publish_hours
-from tests.support.rows import STEP, finding
+from tests.support.rows import finding
 from tests.support.stored import write
 from tests.support.times import at
 
@@ -266,8 +266,9 @@ def test_groups_come_in_the_order_of_the_report_with_their_findings(tmp_path: Pa
     """What is open before what is over, more errors before a higher backlog; the newest step alone counts; what is
     muted, and the end of the recording, are no reason to look. Root causes are named.
     """
+    peaks = {"few": 900, "many": 5}
     for name in ("few", "many", "twice", "quiet", "muted", "open"):
-        publish_hours(tmp_path, [0], group=name)
+        publish_hours(tmp_path, [0], group=name, backlog_max=peaks.get(name))
     write(
         tmp_path,
         FINDINGS,
@@ -316,7 +317,7 @@ def test_groups_come_in_the_order_of_the_report_with_their_findings(tmp_path: Pa
         {"rule": "ALLOCATION_DRIFT", "findings": 1},
     ]
     of_step = stored.read(FINDINGS, FINDING_COLUMNS, [Filter("step_start", "=", at(0))])
-    report = fleet(groups, rows(of_step), (), STEP)
+    report = fleet(groups, rows(of_step), {})
     assert [row["consumer_group"] for row in report] == ["many", "few", "open", "twice", "quiet", "muted"]
 
     # The middle of the worst that is open: 10:40 to 10:50.

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.window import from_micros
-from spark_jobs.domain.phrases import count, known_sum, number_text
-from spark_jobs.show.measured import SampledTopic, Values, thinned
+from spark_jobs.domain.phrases import count, number_text
+from spark_jobs.show.measured import SampledTopic, Values, breaks, thinned
+from spark_jobs.show.minutes import Minutes
 from spark_jobs.show.page.lines import Points, coordinates, dots, draw_lines, isolated, named
 from spark_jobs.show.page.style import DIM, INK, clock, lines_figure, milliseconds
 from spark_jobs.show.rows import Row
@@ -24,6 +25,7 @@ from spark_jobs.show.rows import Row
 _NAMED = 4
 #: Parts of the time of which a line shows the extremes; a gray one.
 _PARTS, _GRAY_PARTS = 240, 60
+_MINUTE_MS = 60_000
 _queue_of, _time_of = itemgetter("broker_name", "queue_id"), itemgetter("start", "end")
 
 
@@ -44,11 +46,13 @@ def without_samples(rows: Iterable[Row], samples: SampledTopic | None) -> list[R
     ]
 
 
-def backlog_chart(rows: Sequence[Row], samples: SampledTopic | None, time: Range1d) -> figure:
+def backlog_chart(rows: Sequence[Row], samples: SampledTopic | None, minutes: Minutes | None, time: Range1d) -> figure:
     """The backlog in messages: a line per queue, largest first, and a thick one for the topic.
 
     Lines join samples, and break where the lag is unknown; the topic's also where the set of known queues changes, as a
-    backlog that becomes known did not arrive then. Dots are the first and last sample of a row without samples.
+    backlog that becomes known did not arrive then. Where queues are unknown, or samples are not stored any more, the
+    topic's line has the published minutes: the highest backlog at their start, the last at their end. Dots are the
+    first and last sample of a row without samples.
     """
     chart = lines_figure(time, 130, "Backlog", "backlog (messages)", "0,0")
     highest = {queue: max(row["lag_max"] or 0 for row in of) for queue, of in by_key(rows, _queue_of).items()}
@@ -60,7 +64,7 @@ def backlog_chart(rows: Sequence[Row], samples: SampledTopic | None, time: Range
         named(chart, chart.add_glyph(source, MultiLine(line_color=DIM)), "other queues")
     lines = {queue: _queue_line(queue, alone.get(queue, ()), samples, _PARTS) for queue in worst[:_NAMED]}
     draw_lines(chart, {f"{broker}:{queue_id}": line for (broker, queue_id), line in lines.items()}, 1.5)
-    _draw_total(chart, [*_row_totals(without_samples(rows, samples)), *_sample_totals(samples)])
+    _draw_total(chart, _totals(samples, minutes))
     return chart
 
 
@@ -133,25 +137,41 @@ def _by_time(rows: Iterable[Row]) -> Iterable[list[Row]]:
 _Total = tuple[float, float, int]
 
 
-def _row_totals(rows: Iterable[Row]) -> Iterator[_Total]:
-    for rows_then in _by_time(rows):
-        for moment, column in (("start", "lag_first"), ("end", "lag_last")):
-            at, lags = milliseconds(rows_then[0][moment]), [row[column] for row in rows_then]
-            total = known_sum(lags)
-            if total is not None:
-                yield at, float(total), lags.count(None)
-                yield at, nan, 0
+def _totals(samples: SampledTopic | None, minutes: Minutes | None) -> list[_Total]:
+    if minutes is None:
+        return [] if samples is None else _sample_totals(samples, np.ones(len(samples.times), bool))
+    minute_of_sample = np.empty(0) if samples is None else samples.times // _MINUTE_MS * _MINUTE_MS
+    is_drawn = (minutes.unknown_queues > 0) | ~np.isin(minutes.starts, minute_of_sample)
+    of_samples = (
+        [] if samples is None else _sample_totals(samples, ~np.isin(minute_of_sample, minutes.starts[is_drawn]))
+    )
+    return sorted([*of_samples, *_minute_totals(minutes, is_drawn)], key=itemgetter(0))
 
 
-def _sample_totals(samples: SampledTopic | None) -> Iterator[_Total]:
-    if samples is None:
-        return
+def _sample_totals(samples: SampledTopic, is_drawn: NDArray[np.bool_]) -> list[_Total]:
     known = ~np.isnan(samples.lags)
-    changed = np.append([True], (known[1:] != known[:-1]).any(axis=1))
+    changed = np.append([True], (known[1:] != known[:-1]).any(axis=1))[: len(known)]
     places = thinned(samples.times, samples.total, _PARTS)
+    places = places[is_drawn[places]]
     unknown = dict(zip(samples.times[places].tolist(), (~known[places]).sum(axis=1).tolist(), strict=True))
-    for at, value in _broken(samples.times, samples.total, samples.breaks | changed, places):
-        yield at, value, unknown[at]
+    return [
+        (at, value, unknown[at])
+        for at, value in _broken(samples.times, samples.total, samples.breaks | changed, places)
+    ]
+
+
+def _minute_totals(minutes: Minutes, is_drawn: NDArray[np.bool_]) -> list[_Total]:
+    """Two points per minute: its highest backlog at its start, and its last one at its end."""
+    ends = minutes.starts + _MINUTE_MS - 1
+    changed = np.diff(minutes.unknown_queues, prepend=-1) != 0
+    begins = is_drawn & (np.append([True], ~is_drawn[:-1])[: len(is_drawn)] | breaks(minutes.starts) | changed)
+    times, values = (np.ravel(pair, "F") for pair in ((minutes.starts, ends), (minutes.messages_max, minutes.messages)))
+    places = thinned(times, values, _PARTS)
+    places = places[np.repeat(is_drawn, 2)[places]]
+    is_break = np.zeros(len(times), bool)
+    is_break[::2] = begins
+    unknown = dict(zip(times.tolist(), np.repeat(minutes.unknown_queues, 2).tolist(), strict=True))
+    return [(at, value, unknown[at]) for at, value in _broken(times, values, is_break, places)]
 
 
 def _draw_total(chart: figure, totals: Sequence[_Total]) -> None:

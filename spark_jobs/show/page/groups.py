@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -16,6 +16,7 @@ from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.phrases import number_text
 from spark_jobs.show.measured import Topics
+from spark_jobs.show.minutes import Minutes
 from spark_jobs.show.page.backlog import backlog_chart, is_known, rates_chart, without_samples
 from spark_jobs.show.page.charts import packed
 from spark_jobs.show.page.style import clock, milliseconds, time_range
@@ -28,8 +29,8 @@ TOPICS = 12
 
 @dataclass(frozen=True)
 class GroupRows:
-    """The published rows of one group, folded for the page: its row of the fleet, and the rows of each section; and the
-    `samples` of its topics that the source still has.
+    """The published rows of one group, folded for the page: its row of the fleet, and the rows of each section. By
+    topic the `minutes` of its backlog, and the `samples` that the source still has.
     """
 
     fleet: Row
@@ -41,6 +42,7 @@ class GroupRows:
     status: Sequence[Row]
     notes: Sequence[str]
     samples: Topics = field(default_factory=dict)
+    minutes: Mapping[str, Minutes] = field(default_factory=dict)
 
 
 def group_page(rows: GroupRows, interval: Interval, requested: Interval, id: str) -> dict[str, Any]:
@@ -130,7 +132,8 @@ def _topic(name: str, rows: GroupRows, numbers: Numbers, interval: Interval, tim
             topic["notes"].append(f"{left_out} queues are left out of the chart; queues with problems come first.")
     if is_known(backlog):
         samples = rows.samples.get(name)
-        topic |= {"backlog": backlog_chart(backlog, samples, time), "rates": rates_chart(backlog, samples, time)}
+        chart = backlog_chart(backlog, samples, rows.minutes.get(name), time)
+        topic |= {"backlog": chart, "rates": rates_chart(backlog, samples, time)}
         if without_samples(backlog, samples):
             topic["notes"].append(
                 "Dots of the backlog are the first and last sample of an interval, of which rates are the mean: the "

@@ -92,23 +92,22 @@ def _title(fleet: Sequence[Row]) -> str:
 def _fleet_row(row: Row, id: str | None) -> dict[str, Any]:
     severity, rules = (None, *SEVERITIES)[row["rank"] or 0], row["rules"] or []
     searched = (row["cluster"], row["consumer_group"], severity or "fine", *(rule["rule"] for rule in rules))
-    spark, peak = sparkline(row["lines"] or [])
+    spark = sparkline(row["line"] or {})
     return {
         **row, "id": id, "severity": severity, "rules": rules, "search": " ".join(searched).lower(), "spark": spark,
-        "peak": peak,
     }  # fmt: skip
 
 
-def sparkline(lines: Sequence[Mapping[int, int]]) -> tuple[str, int | None]:
-    """Points of a small SVG line (pixels), and its highest backlog; empty and None if no backlog is known."""
-    if not lines:
-        return "", None
+def sparkline(line: Mapping[int, int]) -> str:
+    """Points of a small SVG line (pixels) of the messages by part of the time; empty if no backlog is known."""
+    if not line:
+        return ""
     parts = np.arange(PARTS)
-    total = np.sum([np.interp(parts, list(line), list(line.values())) for line in lines], axis=0)
+    messages = np.interp(parts, list(line), list(line.values()))
     width, height = _SPARK
-    highest = max(float(total.max()), 1.0)
-    points = zip(parts * (width / (PARTS - 1)), height - 1 - total / highest * (height - 2), strict=True)
-    return " ".join(f"{x:.0f},{y:.1f}" for x, y in points), round(float(total.max()))
+    highest = max(float(messages.max()), 1.0)
+    points = zip(parts * (width / (PARTS - 1)), height - 1 - messages / highest * (height - 2), strict=True)
+    return " ".join(f"{x:.0f},{y:.1f}" for x, y in points)
 
 
 def trend_rows(trends: Sequence[GroupTrend], groups: Mapping[tuple[str, str], str]) -> list[dict[str, Any]]:

@@ -150,13 +150,15 @@ class IntervalExplanation:
 @dataclass(frozen=True)
 class SampledBacklog:
     """Messages that waited in a topic at one sample, in queues with a known backlog; `most`: in one queue, and the
-    `queues` with so many, none if nothing waited.
+    `queues` with so many, none if nothing waited. `at_least`: by the table `backlog` in that minute, with queues of
+    which no offset is known; None: there are none, or they add nothing.
     """
 
     sampled_at: datetime
     messages: int
     most: int
     queues: str
+    at_least: int | None = None
 
 
 @dataclass(frozen=True)

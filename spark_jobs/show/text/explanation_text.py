@@ -79,7 +79,8 @@ def _topic(topic: TopicExplanation) -> Iterator[TextLine]:
 
 def _sampled(backlog: SampledBacklog) -> str:
     most = f", most in {backlog.queues}: {backlog.most:,}" if backlog.most else ""
-    return f"At {format_utc(backlog.sampled_at)}, the last sample before: backlog {backlog.messages:,}{most}."
+    more = "" if backlog.at_least is None else f"; at least {backlog.at_least:,} with queues whose offset is not known"
+    return f"At {format_utc(backlog.sampled_at)}, the last sample before: backlog {backlog.messages:,}{most}{more}."
 
 
 def _quiet(topics: list[str]) -> str:
@@ -166,7 +167,9 @@ def _step(status: Mapping[str, Any]) -> Iterator[TextLine]:
     is_known = status["backlog_start"] is not None or status["backlog_end"] is not None
     is_partial = is_known and status["unknown_queues"]
     unknown = f", unknown for {count(status['unknown_queues'], 'queue')}" if is_partial else ""
-    backlog = f"Backlog {number_text(status['backlog_start'])} → {number_text(status['backlog_end'])}{unknown}"
+    at_least = "at least " if status["unknown_queues"] or status["backlog_end"] is None else ""
+    peak = f", peak {at_least}{status['backlog_max']:,}" if status["backlog_max"] else ""
+    backlog = f"Backlog {number_text(status['backlog_start'])} → {number_text(status['backlog_end'])}{unknown}{peak}"
     produced = rate_text(status["produced_messages_per_second"])
     consumed = rate_text(status["consumed_messages_per_second"])
     yield TextLine(f"{backlog}. Messages per second: {produced} produced, {consumed} consumed.", 1)

@@ -9,7 +9,7 @@ import pytest
 from spark_jobs.show.page.page import page
 from tests.support.browser import needs_browser
 from tests.support.opened import Opened
-from tests.support.pages import content, finding, fleet_row, lag, member, sampled, span, state, troubled, twins
+from tests.support.pages import content, finding, fleet_row, lag, member, minutes, sampled, span, state, troubled, twins
 from tests.support.times import ms
 
 pytestmark = needs_browser
@@ -48,7 +48,7 @@ def test_it_could_not_load_anything_if_it_wanted_to(open_page: Open, attempt: st
 def test_the_fleet_says_what_is_known_of_each_group(open_page: Open) -> None:
     rows = open_page(HTML).page.locator(".fleet tbody tr")
     assert " ".join(rows.nth(0).inner_text().split()) == (
-        "ERROR twins c UNASSIGNED_QUEUE unknown unknown never 2 d 00 h 1,234 max 1,500 43 % 2 2 Nothing to help."
+        "ERROR twins c UNASSIGNED_QUEUE unknown unknown never 2 d 00 h 1,234 43 % 2 2 Nothing to help."
     )
     assert rows.nth(1).inner_text().split()[:3] == ["fine", "quiet", "c"]
     assert rows.nth(1).locator("a").count() == 0
@@ -114,9 +114,20 @@ def test_a_line_is_broken_where_nothing_is_known(open_page: Open) -> None:
 
 def test_an_interval_whose_samples_are_gone_is_not_joined(open_page: Open) -> None:
     rows = [lag(0, 600, 0, 10, 20), lag(0, 600, 1, 5, None), lag(600, 900, 0, None, None), lag(900, 1200, 0, 1, 2)]
-    seen = open_page(report(backlog=rows, samples={"t": sampled({1000: (5, 0), 1020: (6, 0)})}), drawn="group-1")
-    total = seen.marks("Backlog", "total alone", "x", "y")
-    assert total == [(ms(0), 15), (ms(600), 20)]
+    published = minutes(
+        {0: (9, 15, 0), 60: (20, 20, 0), 600: (20, 24, 1), 660: (3, 4, 1), 960: (6, 6, 0), 1020: (6, 6, 0)}
+    )
+    samples = {"t": sampled({1000: (5, 0), 1020: (6, 0)})}
+    seen = open_page(report(backlog=rows, samples=samples, minutes={"t": published}), drawn="group-1")
+    # Of a published minute the highest backlog, and the last one; of those with samples, and all queues, the samples.
+    assert seen.marks("Backlog", "total", "x", "y", "lags") == [
+        *((ms(0), 15, "15 messages"), (ms(60) - 1, 9, "9 messages")),
+        *((ms(60), 20, "20 messages"), (ms(120) - 1, 20, "20 messages")),
+        (ms(600), None, "unknown messages, and 1 queue unknown"),
+        *((ms(600), 24, "24 messages, and 1 queue unknown"), (ms(660) - 1, 20, "20 messages, and 1 queue unknown")),
+        *((ms(660), 4, "4 messages, and 1 queue unknown"), (ms(720) - 1, 3, "3 messages, and 1 queue unknown")),
+        *((ms(1000), 5, "5 messages"), (ms(1020), 6, "6 messages")),
+    ]
     assert seen.marks("Backlog", "b:0", "x", "y") == [
         *((ms(0), 10), (ms(0), None), (ms(600), 20), (ms(600), None), (ms(1000), 5), (ms(1020), 6)),
     ]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.show.fleet import PROGRESS_COLUMNS, STATUS_COLUMNS, fleet
+from spark_jobs.show.fleet import STATUS_COLUMNS, fleet
 from spark_jobs.show.rows import Row
 from spark_jobs.show.spans import backlog, members, ownership, states
 from tests.support import rows
@@ -156,11 +156,11 @@ def status(group: str, step: int = 0, **values: Any) -> dict[str, Any]:
     return dict.fromkeys(STATUS_COLUMNS) | key | {"bottleneck": "NO_BACKLOG", "advice": ""} | values
 
 
-def finding(group: str, kind: str, subject: str, backlog: int | None, cause: str | None = None, **facts: Any) -> Row:
+def finding(group: str, kind: str, subject: str, cause: str | None = None, **facts: Any) -> Row:
     """`kind`: its severity and rule."""
     severity, rule = kind.split()
     of = {"cluster": "c", "consumer_group": group, "rule": rule, "severity": severity, "subject": subject}
-    return rows.finding(**of, cause=cause, evidence={"backlog_max": backlog}, **facts)
+    return rows.finding(**of, cause=cause, **facts)
 
 
 def test_the_fleet_lists_what_needs_attention_first() -> None:
@@ -169,24 +169,25 @@ def test_the_fleet_lists_what_needs_attention_first() -> None:
     steps = [
         status("quiet", **first, advice="first", busiest_utilization=0.5, catches_up=True, catch_up_seconds=0.0),
         status("quiet", 3600, **second, bottleneck="LISTENER", advice="second", busiest_utilization=0.4)
-        | {"catches_up": False, "retention_left_seconds": 60.0},
-        *(status(group) for group in ("z", "y", "x", "w")),
+        | {"catches_up": False, "retention_left_seconds": 60.0, "backlog_max": 9},
+        *(status(group, backlog_max=most) for group, most in (("z", 70), ("y", 10), ("x", None), ("w", None))),
+        status("y", 3600, backlog_max=1000),
     ]
     findings = [
-        finding("quiet", "ERROR CLIENT_HUNG", "a", 9000, silenced_because="it is known"),
-        finding("x", "INFO UNOBSERVED", "x", None),
-        finding("y", "ERROR CLIENT_HUNG", "a", 10),
-        finding("y", "ERROR CLIENT_HUNG", "a", 1000),  # lasts into the next step
-        finding("z", "ERROR UNASSIGNED_QUEUE", "b:1", 7, "MIXED_STRATEGIES", topic="t"),
-        finding("z", "ERROR UNASSIGNED_QUEUE", "b:2", 7, "MIXED_STRATEGIES", topic="t"),
-        finding("z", "INFO UNASSIGNED_QUEUE", "b:2", 70, "GROUP_OFFLINE", topic="t"),
-        finding("z", "WARN IDLE_CONSUMER", "z", None),
-        finding("z", "ERROR CONSUMER_LAGGING", "z", None, root_finding_id="of UNASSIGNED_QUEUE"),
-        finding("w", "ERROR UNASSIGNED_QUEUE", "b:1", None, "CONFIG_HOLE", topic="t"),
+        finding("quiet", "ERROR CLIENT_HUNG", "a", silenced_because="it is known"),
+        finding("x", "INFO UNOBSERVED", "x"),
+        finding("y", "ERROR CLIENT_HUNG", "a"),
+        finding("y", "ERROR CLIENT_HUNG", "a"),  # lasts into the next step
+        finding("z", "ERROR UNASSIGNED_QUEUE", "b:1", "MIXED_STRATEGIES", topic="t"),
+        finding("z", "ERROR UNASSIGNED_QUEUE", "b:2", "MIXED_STRATEGIES", topic="t"),
+        finding("z", "INFO UNASSIGNED_QUEUE", "b:2", "GROUP_OFFLINE", topic="t"),
+        finding("z", "WARN IDLE_CONSUMER", "z"),
+        finding("z", "ERROR CONSUMER_LAGGING", "z", root_finding_id="of UNASSIGNED_QUEUE"),
+        finding("w", "ERROR UNASSIGNED_QUEUE", "b:1", "CONFIG_HOLE", topic="t"),
     ]
-    found = fleet(steps, findings, [], TWO_HOURS)
-    expected = [("z", 3, 70), ("y", 3, 1000), ("w", 3, None), ("x", 1, None), ("quiet", None, None)]
-    assert [(row["consumer_group"], row["rank"], row["peak_backlog_messages"]) for row in found] == expected
+    found = fleet(steps, findings, {("c", "quiet"): {0: 1}})
+    expected = [("z", 3, 70), ("y", 3, 1000), ("w", 3, None), ("x", 1, None), ("quiet", None, 9)]
+    assert [(row["consumer_group"], row["rank"], row["backlog_max"]) for row in found] == expected
     rules = [(rule["rule"], rule["findings"]) for rule in found[0]["rules"]]
     assert rules == [("UNASSIGNED_QUEUE", 3), ("IDLE_CONSUMER", 1), ("CONSUMER_LAGGING", 1)]
     assert [(rule["rule"], rule["findings"]) for rule in found[1]["rules"]] == [("CLIENT_HUNG", 1)]
@@ -195,17 +196,4 @@ def test_the_fleet_lists_what_needs_attention_first() -> None:
     assert (last["backlog_start"], last["backlog_end"], last["member_count"], last["unassigned_queues"]) == (1, 9, 5, 1)
     assert [row["busiest"] for row in found] == [None] * 4 + [0.5]
     assert (last["catches_up"], last["catch_up_seconds"], last["retention_left_seconds"]) == (False, None, 60.0)
-    assert (last["bottleneck"], last["advice"], last["rules"], last["lines"]) == ("LISTENER", "second", None, None)
-
-
-def test_the_small_line_has_the_highest_sum_of_all_queues_in_each_part() -> None:
-    """48 parts of two hours: 150 s each."""
-    read = [
-        progress(0, 149, 0, 5, 6, 6, 1, 1),
-        progress(0, 149, 1, 10, 20, 20, 1, 1),
-        progress(149, 7200, 0, 0, 100, 100, 1, 1),
-        progress(149, 7200, 1, *UNREAD),
-    ]
-    columns = [tuple(row[name] for name in PROGRESS_COLUMNS) for row in read]
-    (group,) = fleet([status("g")], [], columns, TWO_HOURS)
-    assert group["lines"] == [{0: 26, 47: 100}]
+    assert (last["bottleneck"], last["advice"], last["rules"], last["line"]) == ("LISTENER", "second", None, {0: 1})
