@@ -64,6 +64,11 @@ GROUP_STATUS = Table(
         Field("backlog_is_minimum", BOOLEAN, "true: offsets show what was handed out (POP, gRPC), not acknowledged"),
         Field("backlog_max", LONG, "messages, the most at one moment of the step; null: never known"),
         Field("backlog_max_at", TIMESTAMP, "that moment, the first of several"),
+        Field(
+            "unassigned_queue_seconds",
+            DOUBLE,
+            "time of readable queues without owner in the step, added up, without retry topics; null: never replayed",
+        ),
     ),
     key=OF_GROUP.names,
     partition_by=("step_start",),

@@ -130,6 +130,7 @@ VIEWS: tuple[FlatView, ...] = (
             *_of(GROUP_STATUS, "unassigned_queues", "backlog_start>backlog_start_messages"),
             *_of(GROUP_STATUS, "backlog_end>backlog_end_messages", "backlog_max>peak_backlog_messages"),
             *_of(GROUP_STATUS, "backlog_max_at>peak_backlog_at", "backlog_is_minimum", "lag_quality"),
+            *_of(GROUP_STATUS, "unassigned_queue_seconds"),
             *_of(GROUP_STATUS, "unknown_queues", "oldest_message_ms", "produced_messages_per_second"),
             *_of(GROUP_STATUS, "consumed_messages_per_second", "utilization>utilization_ratio"),
             *_of(GROUP_STATUS, "busiest_utilization>busiest_utilization_ratio", "busiest_member>busiest_client_id"),

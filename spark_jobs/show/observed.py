@@ -20,18 +20,23 @@ _UNKNOWN = frozenset(
     )
 )
 
-_PEAK = frozenset(("backlog_max", "backlog_max_at", "peak_backlog_messages"))
+#: Null there unless the first is above 0.
+_SEEN = {
+    "backlog_max": ("backlog_max", "backlog_max_at", "peak_backlog_messages"),
+    "unassigned_queue_seconds": ("unassigned_queue_seconds",),
+}
 
 
 def with_share(row: Row, share: float | None, complete_share: float) -> dict[str, Any]:
     """The row with its `observed_share` (None: unknown); below the complete share owners, backlog and bottleneck are
-    unknown. The most messages that were seen are a fact; that none were seen is not.
+    unknown. The most messages and the time without owners that were seen are facts; that none were seen is not.
     """
     if share is None or share >= complete_share:
         return {**row, "observed_share": share}
     unknown = {name: None for name in row if name in _UNKNOWN}
-    if not row.get("backlog_max"):
-        unknown |= {name: None for name in row if name in _PEAK}
+    for measure, columns in _SEEN.items():
+        if not row.get(measure):
+            unknown |= {name: None for name in row if name in columns}
     texts = {
         "bottleneck": Limit.UNKNOWN_MEMBERS.value,
         "advice": f"Unknown: {share_text(share)} of the step was observed.",

@@ -12,6 +12,7 @@ from spark_jobs.domain.kernel.unseen import by_proxies
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.statuses import LagQuality, Reason
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.status import capacity
 from spark_jobs.domain.status.attribution import TopicGrowth, attribution
 from spark_jobs.domain.status.backlog import Backlog, QueueIntervals, queue_intervals
@@ -68,6 +69,7 @@ class GroupStatus(NamedTuple):
     backlog_is_minimum: bool | None = None
     backlog_max: int | None = None
     backlog_max_at: int | None = None
+    unassigned_queue_seconds: float | None = None
 
 
 class _TopicEnd(NamedTuple):
@@ -133,6 +135,7 @@ def group_status(
         backlog_is_minimum=any(is_handed_out(step, interval) for interval, _, _ in step.inside()) or None,
         backlog_max=highest and highest.messages,
         backlog_max_at=highest and highest.at,
+        unassigned_queue_seconds=_unassigned_queue_seconds(step),
     )
 
 
@@ -187,6 +190,12 @@ def _ends(step: AuditedStep) -> list[_TopicEnd]:
         for interval in last.values()
         if interval.allocation is not None and interval.members is not None
     ]
+
+
+def _unassigned_queue_seconds(step: AuditedStep) -> float | None:
+    replayed = [row for row in step.progress if row.interval.is_ordinary and row.interval.allocation is not None]
+    without_owner = ((row.end - row.start) * int((~row.is_owned).sum()) for row in replayed)
+    return sum(without_owner) / SECOND if replayed else None
 
 
 def _last_listed(lists: Iterable[tuple[int, Sequence[str]]]) -> Sequence[str] | None:

@@ -274,6 +274,18 @@ def test_a_queue_into_which_nothing_ever_came_is_known_and_says_nothing_of_the_o
     assert _backlog(row) == Backlog(0, 0, 0, None, None, 0.0)
 
 
+def test_the_time_of_queues_without_an_owner_is_added_up() -> None:
+    """Two queues for 60 s, one for 600 s, and none of a time in which owners are not known, or of retry topics."""
+    times = [
+        replayed(0, 60, owned((0,), (), ())),
+        replayed(60, 660, owned((0,), (0,), ())),
+        replayed(660, 3600, owned((0,), (0,), (0,))),
+        replayed(0, 3600, owned(()), topic="%RETRY%g"),
+    ]
+    assert status(*times, progress=[measured(each) for each in times]).unassigned_queue_seconds == 720.0
+    assert status(*times).unassigned_queue_seconds is None
+
+
 def test_the_time_left_is_known_where_the_backlog_is() -> None:
     """An empty queue has no lag, and says nothing of the one beside it, whose lag is unknown."""
     interval = replayed(0, 3600, owned((0,), (0,)), "A")

@@ -30,7 +30,7 @@ BUSY = (
     | {"retention_left_seconds": 3600.0}
 )
 OFFLINE_STATUS = {"member_count": 0, "unassigned_queues": 8, "queues_with_one_owner": 0, "double_owned_queues": 0}
-OFFLINE_STATUS |= {"catches_up": False, "backlog_max": 70, "oldest_message_ms": 1500}
+OFFLINE_STATUS |= {"catches_up": False, "backlog_max": 70, "oldest_message_ms": 1500, "unassigned_queue_seconds": 90.5}
 key = partial(published.key, cluster="eu")
 
 
@@ -102,6 +102,7 @@ BY_HAND: dict[str, dict[tuple[str, ...], float]] = {
     "members": {("g",): 0, ("old",): 3},
     "queues": {("g",): 8, ("old",): 8},
     "unassigned_queues": {("g",): 8, ("old",): 3},
+    "unassigned_queue_seconds": {("g",): 90.5},
     "double_owned_queues": {("g",): 0, ("old",): 1},
     "backlog_known": {("g",): 1, (HOSTILE,): 0, ("old",): 1},
     "backlog_messages": {("g",): 0, ("old",): 0},
