@@ -33,6 +33,11 @@ class Minutes:
     messages_max: Values
     unknown_queues: NDArray[np.int64]
 
+    @property
+    def is_known(self) -> bool:
+        """Return whether any backlog is known."""
+        return not np.isnan(self.messages).all()
+
     def at(self, moment: datetime) -> int:
         """The place of the entry whose minute has the moment; -1: none has."""
         start = to_micros(moment) // MILLISECOND // _MINUTE_MS * _MINUTE_MS

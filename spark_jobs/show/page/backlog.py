@@ -51,8 +51,7 @@ def backlog_chart(rows: Sequence[Row], samples: SampledTopic | None, minutes: Mi
 
     Lines join samples, and break where the lag is unknown; the topic's also where the set of known queues changes, as a
     backlog that becomes known did not arrive then. Where queues are unknown, or samples are not stored any more, the
-    topic's line has the published minutes: the highest backlog at their start, the last at their end. Dots are the
-    first and last sample of a row without samples.
+    topic's line has the published minutes. Dots are the first and last sample of a row without samples.
     """
     chart = lines_figure(time, 130, "Backlog", "backlog (messages)", "0,0")
     highest = {queue: max(row["lag_max"] or 0 for row in of) for queue, of in by_key(rows, _queue_of).items()}
@@ -161,15 +160,16 @@ def _sample_totals(samples: SampledTopic, is_drawn: NDArray[np.bool_]) -> list[_
 
 
 def _minute_totals(minutes: Minutes, is_drawn: NDArray[np.bool_]) -> list[_Total]:
-    """Two points per minute: its highest backlog at its start, and its last one at its end."""
+    """Of each minute the last backlog at its end; at its start the highest one, if that is more, or the line begins."""
     ends = minutes.starts + _MINUTE_MS - 1
     changed = np.diff(minutes.unknown_queues, prepend=-1) != 0
     begins = is_drawn & (np.append([True], ~is_drawn[:-1])[: len(is_drawn)] | breaks(minutes.starts) | changed)
     times, values = (np.ravel(pair, "F") for pair in ((minutes.starts, ends), (minutes.messages_max, minutes.messages)))
     places = thinned(times, values, _PARTS)
-    places = places[np.repeat(is_drawn, 2)[places]]
-    is_break = np.zeros(len(times), bool)
+    is_point, is_break = np.repeat(is_drawn, 2), np.zeros(len(times), bool)
+    is_point[::2] &= begins | (minutes.messages_max > minutes.messages)
     is_break[::2] = begins
+    places = places[is_point[places]]
     unknown = dict(zip(times.tolist(), np.repeat(minutes.unknown_queues, 2).tolist(), strict=True))
     return [(at, value, unknown[at]) for at, value in _broken(times, values, is_break, places)]
 

@@ -130,9 +130,9 @@ def _topic(name: str, rows: GroupRows, numbers: Numbers, interval: Interval, tim
         topic |= {"ownership": chart, "rebalances": _rebalances(states)}
         if left_out:
             topic["notes"].append(f"{left_out} queues are left out of the chart; queues with problems come first.")
-    if is_known(backlog):
-        samples = rows.samples.get(name)
-        chart = backlog_chart(backlog, samples, rows.minutes.get(name), time)
+    samples, minutes = rows.samples.get(name), rows.minutes.get(name)
+    if is_known(backlog) or (minutes is not None and minutes.is_known):
+        chart = backlog_chart(backlog, samples, minutes, time)
         topic |= {"backlog": chart, "rates": rates_chart(backlog, samples, time)}
         if without_samples(backlog, samples):
             topic["notes"].append(
