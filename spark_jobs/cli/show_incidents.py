@@ -27,7 +27,7 @@ from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import count, number_text
-from spark_jobs.show.text.incident_text import attention, deletion_text, incidents_text
+from spark_jobs.show.text.incident_text import attention, deletion_text, incidents_text, peak_text
 from spark_jobs.show.text.phrases import severity_counts
 
 #: Groups named in a plain line; more are counted.
@@ -101,7 +101,7 @@ _COLUMNS: tuple[Column[Incident], ...] = (
     Column("lasted", _lasted, "({})", fixed=True, drop=2),
     Column(
         "peak\nbacklog",
-        lambda incident: known(number_text(incident.peak_backlog_messages)),
+        lambda incident: known(peak_text(incident)),
         right=True,
         fixed=True,
         drop=3,

@@ -10,7 +10,7 @@ from spark_jobs.cli.show_incidents import show_incidents
 from spark_jobs.domain.coverage import NO_COVERAGE, Coverage, GroupCoverage, Seen, SilentTime
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.show.incidents import Incidents
-from spark_jobs.show.text.incident_text import incident_lines, state_text, worst_first
+from spark_jobs.show.text.incident_text import incident_lines, peak_text, state_text, worst_first
 from tests.support.consoles import shown
 from tests.support.times import HOUR, micros
 
@@ -224,3 +224,11 @@ def test_what_holds_for_many_groups_stands_once() -> None:
         "ERROR UNASSIGNED_QUEUE (GROUP_OFFLINE) in g, t: b:0-1",
         "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z, 1 finding.",
     ]
+
+
+def test_a_peak_is_a_bound_where_messages_came_to_queues_without_an_offset() -> None:
+    known = incident(resolved_at=None, backlog_is_minimum=True)
+    assert state_text(known) == "open since 2026-03-01T10:00Z, peak backlog at least 12,345 messages"
+    unknown = replace(known, peak_backlog_messages=None)
+    assert (peak_text(known), peak_text(replace(known, backlog_is_minimum=False))) == ("≥ 12,345", "12,345")
+    assert (state_text(unknown), peak_text(unknown)) == ("open since 2026-03-01T10:00Z", "unknown")

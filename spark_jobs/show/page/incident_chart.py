@@ -14,11 +14,11 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import from_micros
-from spark_jobs.domain.phrases import names_text, number_text
+from spark_jobs.domain.phrases import names_text
 from spark_jobs.show.page.charts import source_of_rows
 from spark_jobs.show.page.style import GRID, INK, PAPER, SEVERITY, clock, ink_on, milliseconds, rows_figure, shortened
 from spark_jobs.show.rows import Row
-from spark_jobs.show.text.incident_text import attention, time_text
+from spark_jobs.show.text.incident_text import attention, peak_text, time_text
 
 #: Rows that are drawn, at most.
 ROWS = 40
@@ -111,7 +111,7 @@ def _bar(incident: Incident, interval: Interval) -> dict[str, Any]:
         "what": f"{incident.severity} {incident.rule}, {incident.cause}",
         "groups": names_text(incident.consumer_groups, 8),
         "time": time_text(incident, clock),
-        "cost": number_text(incident.peak_backlog_messages),
+        "cost": peak_text(incident),
         "rule": incident.rule,
         "earlier": _ms(incident.opened_at) < left,
         "goes_on": "open" if resolved is None else "ends later" if resolved > end else "",

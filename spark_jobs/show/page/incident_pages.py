@@ -42,6 +42,7 @@ def incident_page(incident: Incident, groups: GroupIds, findings: Mapping[str, s
         "more_groups": max(0, len(incident.consumer_groups) - 3),
         "time": incident_text.time_text(incident, clock),
         "deletion": incident_text.deletion_text(incident.resolution),
+        "peak": incident_text.peak_text(incident),
         "cost": " ".join(incident_text.cost_texts(incident)),
         "facts": list(_facts(incident)),
         "costs": [_group(incident, cost, groups) for cost in incident.costs[:GROUPS]],

@@ -9,7 +9,7 @@ from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.message_queue import queues_by_topic
 from spark_jobs.domain.model.severities import ERROR, SEVERITIES
 from spark_jobs.domain.model.window import SECOND, from_micros
-from spark_jobs.domain.phrases import count, names_text, party_text
+from spark_jobs.domain.phrases import count, names_text, number_text, party_text
 from spark_jobs.domain.rules import messages_skipped, offset_beyond_end, unobserved
 from spark_jobs.show.text.interval_text import TextLine
 from spark_jobs.show.text.phrases import severity_counts
@@ -92,7 +92,14 @@ def state_text(incident: Incident, written: Callable[[datetime], str] = format_u
     )
     time += f", {deletion}" if (deletion := deletion_text(incident.resolution)) else ""
     peak = incident.peak_backlog_messages
-    return time if peak is None else f"{time}, peak backlog {count(peak, 'message')}"
+    at_least = "at least " if incident.backlog_is_minimum else ""
+    return time if peak is None else f"{time}, peak backlog {at_least}{count(peak, 'message')}"
+
+
+def peak_text(incident: Incident) -> str:
+    """The peak backlog in messages, or its lower bound, for a column."""
+    bound = "≥ " if incident.backlog_is_minimum and incident.peak_backlog_messages is not None else ""
+    return f"{bound}{number_text(incident.peak_backlog_messages)}"
 
 
 #: By the resolution of an incident what was deleted.
