@@ -12,7 +12,7 @@ from spark_jobs.domain.model.finding import Evidence
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules.broker_not_readable import LAST_KNOWN, NOT_READABLE
-from spark_jobs.domain.rules.evidence import PRODUCED_WAITS, highest_backlog
+from spark_jobs.domain.rules.evidence import PRODUCED_WAITS
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
 from spark_jobs.domain.rules.standing import BEHIND
 
@@ -87,14 +87,17 @@ def _without_offset(evidence: Evidence) -> int:
 
 
 def _highest_together(backlogs: Sequence[_Backlog]) -> int | None:
-    """The highest backlog of one topic at one time: the highest of those that share queues, and the sum of others."""
+    """The highest backlog of one topic at one time: the highest of those that share queues, and the sum of others;
+    None: unknown, or 0 alongside unknown queues.
+    """
     parts: list[list[_Backlog]] = []
     for backlog in backlogs:
         common = [part for part in parts if any(_have_common_queues(each, backlog) for each in part)]
         parts = [part for part in parts if part not in common] + [[backlog, *chain.from_iterable(common)]]
     times = {backlog.start for backlog in backlogs}
     together = (known_sum(_highest_at(part, at) for part in parts) for at in times)
-    return highest_backlog([*((messages, None) for messages in together), *((None, each.unknown) for each in backlogs)])
+    highest = max((messages for messages in together if messages is not None), default=None)
+    return highest if highest or not any(each.unknown for each in backlogs) else None
 
 
 def _have_common_queues(first: _Backlog, second: _Backlog) -> bool:

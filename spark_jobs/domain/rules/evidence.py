@@ -47,12 +47,15 @@ class QueueSpan(NamedTuple):
 
 
 class _Samples(NamedTuple):
-    """Samples of queues: matrices of moments × spans. `inside`: the queue was read, in the time of its own span."""
+    """Samples of queues: matrices of moments × spans. `inside`: the queue was read, in the time of its own span.
+    `at_least`: the backlog, and where that is unknown, but nobody consumes the queue, what was produced.
+    """
 
     inside: NDArray[np.bool_]
     end_offset: Matrix
     consumed_to: Matrix
     backlog: Matrix
+    at_least: Matrix
 
 
 def queue_evidence(
@@ -121,13 +124,6 @@ def known_total(messages: Matrix) -> int | None:
     return int(known.sum()) if len(known) else None
 
 
-def highest_backlog(findings: Iterable[tuple[int | None, int | None]]) -> int | None:
-    """The highest of several (`backlog_max`, `unknown_queues`); None: unknown, or 0 alongside unknown queues."""
-    backlogs = list(findings)
-    highest = max((messages for messages, _ in backlogs if messages is not None), default=None)
-    return highest if highest or not any(unknown for _, unknown in backlogs) else None
-
-
 def _measured(
     read: OffsetSamples | TopicSamples,
     spans: Sequence[QueueSpan],
@@ -148,21 +144,17 @@ def _measured(
         return measured, Measured(), True
     columns = np.array([read.columns[places[number]] for number in read_spans])
     samples = _samples(read, time, columns, [spans[number] for number in read_spans])
+    produced = _produced_since_first(samples)
     if is_produced:
-        samples = samples._replace(backlog=_produced_since_first(samples))
-    own, together = _per_queue(samples), _backlog_together(samples, columns)
-    counted, most = own, together
-    if isinstance(read, OffsetSamples) and window:
+        samples = samples._replace(backlog=produced, at_least=produced)
+    elif isinstance(read, OffsetSamples) and window:
         without_offset = unconsumed[read_spans] & ~_is_committed(read, window)[columns]
-        produced = _produced_since_first(samples)
         is_counted = without_offset & (samples.backlog == UNKNOWN) & (produced > 0)
-        if is_counted.any():
-            highest = samples._replace(backlog=np.where(is_counted, produced, samples.backlog))
-            counted, most = _per_queue(highest), _backlog_together(highest, columns)
-    for number, each, highest_of in zip(read_spans, own, counted, strict=True):
-        measured[number] = each._replace(backlog_max=highest_of.backlog_max)
+        samples = samples._replace(at_least=np.where(is_counted, produced, samples.backlog))
+    for number, of_span in zip(read_spans, _per_queue(samples), strict=True):
+        measured[number] = of_span
     has_messages = bool((samples.end_offset[samples.inside] != 0).any()) or not samples.inside.any()
-    return measured, together._replace(backlog_max=most.backlog_max), has_messages
+    return measured, _backlog_together(samples, columns), has_messages
 
 
 def _is_committed(read: OffsetSamples, window: StepWindow) -> NDArray[np.bool_]:
@@ -191,12 +183,12 @@ def _samples(
     own_time = (times >= [span.start for span in spans]) & (times < [span.end for span in spans])
     inside = read.present[time, columns] & own_time
     if isinstance(read, OffsetSamples):
-        matrices = (matrix[time, columns] for matrix in (read.end_offset, read.consumed_to, read.lag))
+        matrices = (matrix[time, columns] for matrix in (read.end_offset, read.consumed_to, read.lag, read.lag))
         return _Samples(inside, *matrices)
     oldest, end_offset = read.min_offset[time, columns], read.max_offset[time, columns]
     is_known = (oldest != UNKNOWN) & (end_offset != UNKNOWN)
     stored = np.where(is_known, np.maximum(end_offset - oldest, 0), UNKNOWN)
-    return _Samples(inside, end_offset, np.full_like(stored, UNKNOWN), stored)
+    return _Samples(inside, end_offset, np.full_like(stored, UNKNOWN), stored, stored)
 
 
 def _produced_since_first(samples: _Samples) -> Matrix:
@@ -222,7 +214,7 @@ def _per_queue(samples: _Samples) -> list[Measured]:
         growth = np.where(known, after, 0) - np.where(known, before, 0)
         return np.where(known & (growth >= 0), growth, UNKNOWN)
 
-    highest = np.where(samples.inside, samples.backlog, UNKNOWN).max(axis=0)
+    highest = np.where(samples.inside, samples.at_least, UNKNOWN).max(axis=0)
     backlogs = at(first, samples.backlog), at(last, samples.backlog), highest
     numbers = (*backlogs, grown(samples.end_offset), grown(samples.consumed_to))
     return [Measured(*map(_or_none, values)) for values in zip(*(numbers.tolist() for numbers in numbers), strict=True)]
@@ -237,18 +229,23 @@ def _backlog_together(samples: _Samples, columns: NDArray[np.int64]) -> Measured
     inside = np.zeros((len(places), len(samples.inside)), dtype=bool)
     for row, of_span in zip(row_of_span.tolist(), samples.inside.T, strict=True):
         inside[row] |= of_span
-    backlog = np.empty(inside.shape, dtype=np.int64)
-    backlog[row_of_span] = samples.backlog.T
-    moments = inside.any(axis=0)
-    if not moments.any():
+    moments = np.flatnonzero(inside.any(axis=0))
+    if not len(moments):
         return Measured()
-    inside, backlog = inside[:, moments], backlog[:, moments]
-    known = inside & (backlog != UNKNOWN)
-    sums = np.where(known.any(axis=0), np.where(known, backlog, 0).sum(axis=0), UNKNOWN).tolist()
+    inside = inside[:, moments]
+
+    def of_places(matrix: Matrix) -> tuple[Matrix, list[int]]:
+        """Of each queue, and the sums of what is known."""
+        messages = np.empty(inside.shape, dtype=np.int64)
+        messages[row_of_span] = matrix[moments].T
+        known = inside & (messages != UNKNOWN)
+        return messages, np.where(known.any(axis=0), np.where(known, messages, 0).sum(axis=0), UNKNOWN).tolist()
+
+    (backlog, sums), (_, minimums) = of_places(samples.backlog), of_places(samples.at_least)
     last = inside.shape[1] - 1 - inside[:, ::-1].argmax(axis=1)
     ends = backlog[np.arange(len(places)), last][inside[:, 0]].tolist()
     first = zip(map(_or_none, backlog[inside[:, 0], 0].tolist()), map(_or_none, ends), strict=True)
-    return Measured(sum_before(first), _or_none(sums[-1]), _or_none(max(sums)))
+    return Measured(sum_before(first), _or_none(sums[-1]), _or_none(max(minimums)))
 
 
 def _or_none(number: int) -> int | None:
