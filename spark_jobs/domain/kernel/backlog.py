@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.kernel.sample_pairs import sample_pairs
+from spark_jobs.domain.kernel.sample_pairs import arrived, sample_pairs
 from spark_jobs.domain.kernel.sample_windows import Mask, age_ms, latest_rows
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place
@@ -140,10 +140,10 @@ def _topic_backlog(
     counted = np.maximum.accumulate(measured, axis=0) & measured.any(axis=1, keepdims=True)
     lag, is_old = _last_lags(samples, seen, step.settings.max_gap)
     missing = (lag == UNKNOWN) | (measured & is_old)
-    arrived = _arrived(samples, seen, unconsumed) if unconsumed else None
-    if arrived is not None:
-        arrived = np.where(lag == UNKNOWN, arrived, UNKNOWN)
-        lag = np.where(lag == UNKNOWN, arrived, lag)
+    since = _arrived_since(samples, seen, unconsumed) if unconsumed else None
+    if since is not None:
+        since = np.where(lag == UNKNOWN, since, UNKNOWN)
+        lag = np.where(lag == UNKNOWN, since, lag)
     known = counted & (lag != UNKNOWN)
     # An empty queue makes no sum known.
     has_messages = samples.end_offset[seen] != 0
@@ -159,7 +159,7 @@ def _topic_backlog(
         "consumed": _totals(pairs.forward, counted),
     }
     shown = counted.any(axis=1)
-    rest = {} if arrived is None else {place: int(arrived[-1, at]) for place, at in samples.columns.items()}
+    rest = {} if since is None else {place: int(since[-1, at]) for place, at in samples.columns.items()}
     return TopicBacklog(
         topic,
         is_filtered=any(row.is_filtered for row in rows_of_topic),
@@ -190,21 +190,22 @@ def _last_lags(samples: OffsetSamples, seen: slice, max_gap: int) -> tuple[Matri
     return lags, times[:, None] - times[np.maximum(last, 0)] > max_gap
 
 
-def _arrived(samples: OffsetSamples, seen: slice, unconsumed: Mapping[Place, Sequence[Time]]) -> Matrix:
+def _arrived_since(samples: OffsetSamples, seen: slice, unconsumed: Mapping[Place, Sequence[Time]]) -> Matrix:
     """Messages that came to each queue since nobody consumes it; `UNKNOWN` where somebody does."""
     times_of_columns = {
         samples.columns[queue]: times for queue, times in unconsumed.items() if queue in samples.columns
     }
-    arrived = np.full((seen.stop - seen.start, len(samples.queues)), UNKNOWN)
+    since = np.full((seen.stop - seen.start, len(samples.queues)), UNKNOWN)
+    total = arrived(samples, seen)
     for column, times in times_of_columns.items():
         for time in times:
-            rows = samples.inside(*time)
-            end = samples.end_offset[rows, column]
-            is_known = end != UNKNOWN
+            inside = samples.inside(*time)
+            rows = slice(inside.start - seen.start, inside.stop - seen.start)
+            is_known = samples.end_offset[inside, column] != UNKNOWN
             if is_known.any():
-                since = np.where(is_known, np.maximum(end - end[is_known.argmax()], 0), UNKNOWN)
-                arrived[rows.start - seen.start : rows.stop - seen.start, column] = since
-    return arrived
+                of_time = total[rows, column]
+                since[rows, column] = np.where(is_known, of_time - of_time[is_known.argmax()], UNKNOWN)
+    return since
 
 
 def _totals(messages: Matrix, counted: Mask) -> Numbers:

@@ -7,6 +7,7 @@ Committed offsets that are beyond the end since belong to the topic's former lif
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -101,6 +102,17 @@ def sample_pairs(samples: OffsetSamples, seen: slice) -> SamplePairs:
         forward, back = forward & ~at_rows(beyond, rows), back & ~at_rows(is_former, rows)
     counted = (produced, np.where(forward, growth, UNKNOWN), np.where(back, -growth, UNKNOWN))
     return SamplePairs(samples, seen, samples.times[seen], previous, *counted, moved & has_previous)
+
+
+def arrived(samples: OffsetSamples, seen: slice) -> Matrix:
+    """Messages that came to each queue since the first of these rows, as far as is known, at each of them. A sample
+    without an end is as none.
+    """
+    has_end = samples.present & (samples.end_offset != UNKNOWN)
+    if (has_end != samples.present).any():
+        samples = replace(samples, present=has_end)
+    produced = sample_pairs(samples, seen).produced
+    return np.where(produced != UNKNOWN, produced, 0).cumsum(axis=0)
 
 
 def falls(samples: OffsetSamples, seen: slice) -> Iterator[tuple[int, int, int | None]]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.diagnosis.table import StandingCause
+from spark_jobs.domain.kernel.sample_pairs import arrived
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import Finding, FindingQueue, Measured, QueueEvidence
 from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Matrix, OffsetSamples, TopicSamples
@@ -144,13 +145,14 @@ def _measured(
         return measured, Measured(), True
     columns = np.array([read.columns[places[number]] for number in read_spans])
     samples = _samples(read, time, columns, [spans[number] for number in read_spans])
-    produced = _produced_since_first(samples)
-    if is_produced:
-        samples = samples._replace(backlog=produced, at_least=produced)
-    elif isinstance(read, OffsetSamples) and window:
-        without_offset = unconsumed[read_spans] & ~_is_committed(read, window)[columns]
-        is_counted = without_offset & (samples.backlog == UNKNOWN) & (produced > 0)
-        samples = samples._replace(at_least=np.where(is_counted, produced, samples.backlog))
+    if isinstance(read, OffsetSamples) and (is_produced or window):
+        since = _arrived_since_first(samples, arrived(read, time)[:, columns])
+        if is_produced:
+            samples = samples._replace(backlog=since, at_least=since)
+        elif window:
+            without_offset = unconsumed[read_spans] & ~_is_committed(read, window)[columns]
+            is_counted = without_offset & (samples.backlog == UNKNOWN) & (since > 0)
+            samples = samples._replace(at_least=np.where(is_counted, since, samples.backlog))
     for number, of_span in zip(read_spans, _per_queue(samples), strict=True):
         measured[number] = of_span
     has_messages = bool((samples.end_offset[samples.inside] != 0).any()) or not samples.inside.any()
@@ -191,11 +193,11 @@ def _samples(
     return _Samples(inside, end_offset, np.full_like(stored, UNKNOWN), stored, stored)
 
 
-def _produced_since_first(samples: _Samples) -> Matrix:
-    """Messages produced since the first sample of each span, at each of its samples."""
+def _arrived_since_first(samples: _Samples, total: Matrix) -> Matrix:
+    """Messages that came since the first sample of each span, at each of its samples; `total`: since any moment."""
     known = samples.inside & (samples.end_offset != UNKNOWN)
-    base = samples.end_offset[known.argmax(axis=0), np.arange(known.shape[1])]
-    return np.where(known, np.maximum(samples.end_offset - base, 0), UNKNOWN)
+    base = total[known.argmax(axis=0), np.arange(known.shape[1])]
+    return np.where(known, total - base, UNKNOWN)
 
 
 def _per_queue(samples: _Samples) -> list[Measured]:

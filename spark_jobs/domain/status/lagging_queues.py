@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
+from spark_jobs.domain.kernel.sample_pairs import arrived
 from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings, StepWindow
 from spark_jobs.domain.status.backlog import Numbers, QueueIntervals, is_first_of_queue
@@ -206,9 +207,9 @@ def _waiting(samples: OffsetSamples, queue: Place, window: StepWindow, max_gap: 
     known = known[max(int(np.searchsorted(times[known], window.start)) - 1, 0) :]
     times = times[known]
     if not is_committed:
-        # An offset that shrank is that of a topic made anew.
-        produced = np.append(0, np.maximum(np.diff(end[known]), 0).cumsum())
-        return BacklogSamples(times, produced, produced, np.zeros(len(times), np.bool_))
+        since = arrived(samples, seen)[known, column]
+        since -= since[0]
+        return BacklogSamples(times, since, since, np.zeros(len(times), np.bool_))
     growth = np.diff(samples.consumed_to[seen, column][known])
     went_back = np.append(0, np.maximum(-growth, 0).cumsum())
     return BacklogSamples(

@@ -3,8 +3,9 @@
 import pytest
 
 from schemas import OFFSET_SNAPSHOTS
-from spark_jobs.domain.kernel.sample_pairs import sample_pairs
+from spark_jobs.domain.kernel.sample_pairs import arrived, sample_pairs
 from spark_jobs.domain.model.history import UNKNOWN
+from tests.support import samples
 from tests.support.kernel import group_histories
 from tests.support.snapshots import offsets
 from tests.support.times import DAY
@@ -46,3 +47,22 @@ def test_what_a_fall_means(case: str) -> None:
     pairs = sample_pairs(history.offsets["t"], slice(0, len(rows)))
     assert pairs.back[:, 0].tolist() == _numbers(back)
     assert pairs.produced[:, 0].tolist() == _numbers(produced)
+
+
+def test_what_arrives_counts_once_where_a_slave_serves_and_anew_where_the_topic_is() -> None:
+    """Queue 0: a slave shows 80 of 130 for a moment, then 150: 50 came. Queue 1: 20, then 5 of the new topic. Queue 2:
+    nobody knows its end at 20 s, and it is not in the next snapshot; 40 came.
+    """
+    places = [("b", number) for number in range(3)]
+    read = samples.offsets(
+        places,
+        {
+            0: ["100/?", "100/?", "10/?"],
+            20: ["130/?", "120/?", "?/?"],
+            40: ["80/?", "120/?", "-"],
+            60: ["150/?", "5/?", "50/?"],
+        },
+    )
+    assert arrived(read, slice(0, 4))[-1].tolist() == [50, 20, 40]
+    assert arrived(read, slice(0, 4))[:, 0].tolist() == [0, 30, 30, 50]
+    assert arrived(read, slice(1, 4))[-1].tolist() == [20, 0, 0]
