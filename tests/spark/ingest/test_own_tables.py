@@ -23,6 +23,7 @@ from spark_jobs.store.read.through_spark import SparkTables
 from spark_jobs.store.warehouse import Warehouse
 
 PAGE = (Path(__file__).parents[3] / "docs" / "snapshots.md").read_text(encoding="utf-8")
+BACKLOG_PAGE = (Path(__file__).parents[3] / "docs" / "backlog.md").read_text(encoding="utf-8")
 START = datetime(2026, 3, 1, 10, tzinfo=UTC)
 HOUR = Interval(START, START + timedelta(hours=1))
 #: Two consumers with one client id.
@@ -101,6 +102,15 @@ def test_an_audit_finds_the_client_ids_that_are_equal(spark: SparkSession, fille
         "SELECT consumer_group, unassigned_queue_minutes > 0 FROM bi_incident_groups WHERE rule LIKE 'DUP%'"
     )
     assert [tuple(row) for row in costs.collect()] == [("payments", True)]
+    # 800 messages wait in each of four queues for 30 minutes, and no offset tells how old they are.
+    queries = re.findall(r"^```sql\n(.*?)\n```", BACKLOG_PAGE, re.DOTALL | re.MULTILINE)
+    minutes, aged, weeks, peaks = ([tuple(row) for row in spark.sql(query).collect()] for query in queries)
+    assert minutes == [("prod", "payments", START.date(), 30)]
+    assert aged == []
+    assert [(row[1], *row[3:]) for row in weeks] == [("payments", 3200.0, None)]
+    assert [row[1:3] for row in peaks] == [("payments", 3200)]
+    # Two queues, until a minute after the last sample.
+    assert peaks[0][3] == pytest.approx(2 * (29 + 40 / 60 + 1))
 
 
 def test_the_command_prints_what_makes_the_tables(
