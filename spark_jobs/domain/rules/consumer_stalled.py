@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator
 
-from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.rules.evidence import REFUSED
 from spark_jobs.domain.rules.in_common import standing_broker, standing_to_the_end, with_what_they_share
 from spark_jobs.domain.rules.refused import refused_hits
-from spark_jobs.domain.rules.rule import Cause, Follows, Rule, everything
-from spark_jobs.domain.rules.standing import BEHIND, CAUSES, DECIDED_BY, FOLLOWS, standing_hits
+from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.standing import BEHIND, CAUSES, DECIDED_BY, standing_hits
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -37,9 +36,4 @@ RULE = Rule(
     hit_severity=ERROR,
     detail=standing_to_the_end,
     broker=standing_broker,
-    follows=(
-        *FOLLOWS,
-        Follows("STRATEGY_UNKNOWN", everything, (StandingCause.OWNERS_UNKNOWN,)),
-        Follows("SUBSCRIPTION_MISMATCH", everything, (REFUSED,)),
-    ),
 )

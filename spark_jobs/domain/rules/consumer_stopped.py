@@ -6,7 +6,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.rules.in_common import standing_broker, standing_to_the_end, with_what_they_share
 from spark_jobs.domain.rules.rule import Rule
-from spark_jobs.domain.rules.standing import CAUSES, DECIDED_BY, FOLLOWS, STOPPED, standing_hits
+from spark_jobs.domain.rules.standing import CAUSES, DECIDED_BY, STOPPED, standing_hits
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -23,5 +23,4 @@ RULE = Rule(
     evaluate=hits,
     detail=standing_to_the_end,
     broker=standing_broker,
-    follows=FOLLOWS,
 )

@@ -15,7 +15,7 @@ from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, Time, islands
 from spark_jobs.domain.phrases import count, percent_text
 from spark_jobs.domain.rules.queue_owners import queue_at
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Follows, Rule, clients, queues
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 from spark_jobs.domain.status.throughput import AS_SET, Changes, Rates, Throughput, throughputs
 from spark_jobs.domain.status.utilization import Bottleneck, owners_of, queue_limit, read_rows
 
@@ -204,7 +204,6 @@ RULE = Rule(
     hit_severity=WARN,
     lasts="near_capacity_seconds",
     needs=(CLIENT_SNAPSHOTS,),
-    follows=(Follows("SLOW_LISTENER", clients), Follows("PRODUCER_SKEW", queues)),
 )
 
 

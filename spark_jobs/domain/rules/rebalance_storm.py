@@ -9,7 +9,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, Moves
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.rule import Cause, Follows, Rule, clients, everything
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 MEMBER_CHANGES = "MEMBER_CHANGES"
 ROUTE_CHANGES = "ROUTE_CHANGES"
@@ -95,9 +95,4 @@ RULE = Rule(
     evaluate=hits,
     hit_severity=WARN,
     lasts=0,
-    follows=(
-        Follows("FLAPPING_MEMBER", everything, (MEMBER_CHANGES,)),
-        Follows("DUPLICATE_CLIENT_ID", clients, (MEMBER_CHANGES,)),
-        Follows("BROKER_NOT_READABLE", everything, (ROUTE_CHANGES,)),
-    ),
 )

@@ -13,9 +13,8 @@ from spark_jobs.domain.model.history import RETRY, UNKNOWN
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import MILLISECOND
-from spark_jobs.domain.rules import behind
 from spark_jobs.domain.rules.commands import CLUSTER_LIST, THREAD_DUMP
-from spark_jobs.domain.rules.rule import Cause, Follows, everything, topics
+from spark_jobs.domain.rules.rule import Cause
 
 BEHIND = "BEHIND"
 STOPPED = "CONSUMER_STOPPED"
@@ -36,13 +35,6 @@ _MILD: Mapping[StandingCause, str] = {
     StandingCause.EXPIRED: WARN,
     StandingCause.SLOW_CALLS: WARN,
 }
-#: Members that do not subscribe to the topic leave queues that their replayed owners do not hold.
-_MAY_BE_NOT_TAKEN = (StandingCause.NOT_TAKEN, StandingCause.NOT_REPORTED, StandingCause.NEVER_COMMITTED)
-FOLLOWS = (
-    *behind.FOLLOWS,
-    Follows("SUBSCRIPTION_MISMATCH", everything, _MAY_BE_NOT_TAKEN, ("DIFFERENT_TOPICS",)),
-    Follows("MEMBERSHIP_VIEW_SPLIT", topics, (StandingCause.NOT_LISTED,)),
-)
 DECIDED_BY = (
     "The committed offset stands while messages wait: WARN from 60 s (and three collection intervals) on, ERROR from "
     "`stalled_after_seconds` (120) on. If at most `allowed_lag` (32) messages wait: WARN from twice "

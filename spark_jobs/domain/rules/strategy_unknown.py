@@ -18,8 +18,6 @@ from spark_jobs.domain.rocketmq.strategies import (
 )
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-#: Of a consumer that makes no progress: whether it should, is not known.
-OWNERS_UNKNOWN = "OWNERS_UNKNOWN"
 CUSTOM_STRATEGY, ROOMS_MISSING = "CUSTOM_STRATEGY", "ROOMS_MISSING"
 AS_REPORTED = "AS_REPORTED"
 ROOM_PATTERNS_MISSING, QUEUE_LISTS_MISSING = "ROOM_PATTERNS_MISSING", "QUEUE_LISTS_MISSING"
