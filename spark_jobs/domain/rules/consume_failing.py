@@ -8,12 +8,12 @@ import numpy as np
 
 from spark_jobs.domain.diagnosis.diagnoses import diagnoses
 from spark_jobs.domain.diagnosis.standing import standing_seconds
-from spark_jobs.domain.diagnosis.table import LINE_OF, StandingCause
+from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import seen_twice
 from spark_jobs.domain.kernel.consume_statuses import span_of_snapshot, status_samples
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
+from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, UNKNOWN, ClientHistory
 from spark_jobs.domain.model.series import Span
@@ -24,7 +24,7 @@ from spark_jobs.domain.rules.evidence import known_total
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rising import counted, moments, rising_time
 from spark_jobs.domain.rules.rule import Cause, Rule
-from spark_jobs.domain.rules.standing import cause_of
+from spark_jobs.domain.rules.standing import cause_of, hit_of
 from spark_jobs.domain.rules.timed_out import Reported, reported
 
 LISTENER_FAILS = "LISTENER_FAILS"
@@ -70,13 +70,11 @@ def _counts(step: AuditedStep) -> Mapping[str, int]:
 def _retried_in_place(step: AuditedStep) -> Iterator[RuleHit]:
     """One per queue that stands because its message at the committed offset fails again and again."""
     for each in diagnoses(step):
-        standing = each.standing
         if each.cause is StandingCause.RETRIED_IN_PLACE:
-            queue, offset, waiting = standing.queue, standing.span.offset, standing.lag_last
-            yield RuleHit(
-                *(standing.start, standing.end, each.cause.value, queue.topic),
-                queue=FindingQueue(*queue, RETRIED),
-                implicated=each.client_id,
+            standing, queue = each.standing, each.standing.queue
+            offset, waiting = standing.span.offset, standing.lag_last
+            yield hit_of(
+                *(each, each.cause.value, RETRIED),
                 minimum_seconds=standing_seconds(step),
                 severity=ERROR if standing.seconds >= step.settings.thresholds.stalled_after_seconds else WARN,
                 weight=waiting,
@@ -200,7 +198,7 @@ RULE = Rule(
     decided_by="At least `failing_percent` (10) of a topic's messages and `failing_messages` (10) a minute fail for "
     "`busy_after_seconds` (120). ERROR from 50 % on, else WARN, as for `GIVEN_UP`.",
     causes={
-        StandingCause.RETRIED_IN_PLACE: cause_of(LINE_OF[StandingCause.RETRIED_IN_PLACE]),
+        StandingCause.RETRIED_IN_PLACE: cause_of(StandingCause.RETRIED_IN_PLACE),
         LISTENER_FAILS: Cause(
             "two successive client snapshots show it",
             "Check the logs of these consumers for exceptions of the listener. More consumers would fail just as "
