@@ -5,7 +5,6 @@ from spark_jobs.domain.rules import (
     begins_at_oldest,
     broker_not_readable,
     client_hung,
-    clock_differs,
     consume_failing,
     consumer_lagging,
     double_owned_queue,
@@ -16,12 +15,8 @@ from spark_jobs.domain.rules import (
     group_offline,
     idle_consumer,
     load_imbalance,
-    long_pull_interval,
-    members_unseen,
     membership_view_split,
     messages_skipped,
-    mixed_clients,
-    mixed_strategies,
     near_capacity,
     offset_beyond_end,
     offset_rewound,
@@ -33,23 +28,25 @@ from spark_jobs.domain.rules import (
     redelivery_exposure,
     retention_risk,
     slow_listener,
-    standing,
     stranded_write_queues,
-    strategy_unknown,
     subscription_mismatch,
     unassigned_queue,
     unobserved,
 )
+from spark_jobs.domain.rules.mixed_clients import MIXED_CLIENTS, MIXED_STRATEGIES
+from spark_jobs.domain.rules.old_pulls import CLOCK_DIFFERS, LONG_PULL_INTERVAL
+from spark_jobs.domain.rules.owners_unknown import MEMBERS_UNSEEN, STRATEGY_UNKNOWN
 from spark_jobs.domain.rules.rule import Rule
+from spark_jobs.domain.rules.standing import COMMITS_SELDOM, CONSUMER_STALLED, CONSUMER_STOPPED, OFFSET_HELD_BACK
 
 RULES: tuple[Rule, ...] = (
     *(duplicate_client_id.RULE, unassigned_queue.RULE, double_owned_queue.RULE, idle_consumer.RULE),
-    *(rebalance_storm.RULE, flapping_member.RULE, redelivery_exposure.RULE, group_offline.RULE, members_unseen.RULE),
-    *(subscription_mismatch.RULE, membership_view_split.RULE, strategy_unknown.RULE, mixed_strategies.RULE),
-    *(mixed_clients.RULE, stranded_write_queues.RULE, broker_not_readable.RULE, load_imbalance.RULE, ghost_member.RULE),
-    *(client_hung.RULE, long_pull_interval.RULE, clock_differs.RULE, allocation_drift.RULE, flow_controlled.RULE),
-    *(orderly_lock_missing.RULE, slow_listener.RULE, near_capacity.RULE, consume_failing.RULE, pop_redelivering.RULE),
-    *(pop_revive_stuck.RULE, standing.OFFSET_HELD_BACK, standing.COMMITS_SELDOM, standing.CONSUMER_STOPPED),
-    *(standing.CONSUMER_STALLED, consumer_lagging.RULE, offset_rewound.RULE, messages_skipped.RULE),
-    *(offset_beyond_end.RULE, begins_at_oldest.RULE, producer_skew.RULE, retention_risk.RULE, unobserved.RULE),
+    *(rebalance_storm.RULE, flapping_member.RULE, redelivery_exposure.RULE, group_offline.RULE, MEMBERS_UNSEEN),
+    *(subscription_mismatch.RULE, membership_view_split.RULE, STRATEGY_UNKNOWN, MIXED_STRATEGIES, MIXED_CLIENTS),
+    *(stranded_write_queues.RULE, broker_not_readable.RULE, load_imbalance.RULE, ghost_member.RULE),
+    *(client_hung.RULE, LONG_PULL_INTERVAL, CLOCK_DIFFERS, allocation_drift.RULE, flow_controlled.RULE),
+    *(orderly_lock_missing.RULE, slow_listener.RULE, near_capacity.RULE, consume_failing.RULE),
+    *(pop_redelivering.RULE, pop_revive_stuck.RULE, OFFSET_HELD_BACK, COMMITS_SELDOM, CONSUMER_STOPPED),
+    *(CONSUMER_STALLED, consumer_lagging.RULE, offset_rewound.RULE, messages_skipped.RULE, offset_beyond_end.RULE),
+    *(begins_at_oldest.RULE, producer_skew.RULE, retention_risk.RULE, unobserved.RULE),
 )
