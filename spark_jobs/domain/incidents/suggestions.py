@@ -12,20 +12,19 @@ from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import HOUR, SECOND
 from spark_jobs.domain.rules import (
     consumer_lagging,
-    consumer_stalled,
-    consumer_stopped,
     flapping_member,
     load_imbalance,
     producer_skew,
     rebalance_storm,
     retention_risk,
+    standing,
 )
 
 #: A suggestion is what this part of the group's values stayed within, times the margin.
 QUANTILE, MARGIN = 0.95, 1.25
 #: Of less audited time nothing is suggested; microseconds.
 LEAST = 3 * 24 * HOUR
-_STOPPED = (consumer_stopped.RULE.name, consumer_stalled.RULE.name, retention_risk.RULE.name)
+_STOPPED = (standing.CONSUMER_STOPPED.name, standing.CONSUMER_STALLED.name, retention_risk.RULE.name)
 #: Of a finding: the start of its step, and how high it is.
 _Height = tuple[int, float]
 

@@ -14,7 +14,7 @@ from spark_jobs.domain.model.window import SECOND, Time, common, islands, joined
 from spark_jobs.domain.rules.commands import ROUTE, RUNNING_INFO
 from spark_jobs.domain.rules.drift_reasons import explained, follows_name_server
 from spark_jobs.domain.rules.drifts import Drift, drifting
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Follows, Rule, clients, queues
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 #: The cause that shows what differs, and not only in which direction.
 NAME_SERVERS_DIFFER = "NAME_SERVERS_DIFFER"
@@ -141,10 +141,4 @@ RULE = Rule(
     evaluate=hits,
     lasts=0,
     needs=(CLIENT_SNAPSHOTS,),
-    follows=(
-        Follows("CLIENT_HUNG", clients),
-        Follows("DUPLICATE_CLIENT_ID", clients),
-        Follows("MIXED_CLIENTS", clients),
-        Follows("OFFSET_REWOUND", queues),
-    ),
 )

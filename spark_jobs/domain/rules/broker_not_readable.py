@@ -19,8 +19,9 @@ from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.window import SECOND, Time, common, from_micros
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.commands import BROKER_PERMISSION, CLUSTER_LIST, READ_PERMISSION, READ_QUEUES, ROUTE
+from spark_jobs.domain.rules.links import brokers
 from spark_jobs.domain.rules.name_servers import unknown_to
-from spark_jobs.domain.rules.rule import Cause, Rule, brokers
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NOT_READABLE = "NOT_READABLE"
 #: The measure of the messages that its queues held at the last sample.

@@ -5,12 +5,8 @@ from spark_jobs.domain.rules import (
     begins_at_oldest,
     broker_not_readable,
     client_hung,
-    clock_differs,
-    commits_seldom,
     consume_failing,
     consumer_lagging,
-    consumer_stalled,
-    consumer_stopped,
     double_owned_queue,
     duplicate_client_id,
     flapping_member,
@@ -19,15 +15,10 @@ from spark_jobs.domain.rules import (
     group_offline,
     idle_consumer,
     load_imbalance,
-    long_pull_interval,
-    members_unseen,
     membership_view_split,
     messages_skipped,
-    mixed_clients,
-    mixed_strategies,
     near_capacity,
     offset_beyond_end,
-    offset_held_back,
     offset_rewound,
     orderly_lock_missing,
     pop_redelivering,
@@ -38,30 +29,24 @@ from spark_jobs.domain.rules import (
     retention_risk,
     slow_listener,
     stranded_write_queues,
-    strategy_unknown,
     subscription_mismatch,
     unassigned_queue,
     unobserved,
 )
+from spark_jobs.domain.rules.mixed_clients import MIXED_CLIENTS, MIXED_STRATEGIES
+from spark_jobs.domain.rules.old_pulls import CLOCK_DIFFERS, LONG_PULL_INTERVAL
+from spark_jobs.domain.rules.owners_unknown import MEMBERS_UNSEEN, STRATEGY_UNKNOWN
 from spark_jobs.domain.rules.rule import Rule
+from spark_jobs.domain.rules.standing import COMMITS_SELDOM, CONSUMER_STALLED, CONSUMER_STOPPED, OFFSET_HELD_BACK
 
-_MODULES = (
-    *(duplicate_client_id, unassigned_queue, double_owned_queue, idle_consumer, rebalance_storm, flapping_member),
-    *(redelivery_exposure, group_offline, members_unseen),
-    *(subscription_mismatch, membership_view_split, strategy_unknown, mixed_strategies, mixed_clients),
-    *(stranded_write_queues, broker_not_readable, load_imbalance),
-    *(ghost_member, client_hung, long_pull_interval, clock_differs, allocation_drift, flow_controlled),
-    *(orderly_lock_missing, slow_listener, near_capacity, consume_failing),
-    *(
-        pop_redelivering,
-        pop_revive_stuck,
-        offset_held_back,
-        commits_seldom,
-        consumer_stopped,
-        consumer_stalled,
-        consumer_lagging,
-    ),
-    *(offset_rewound, messages_skipped, offset_beyond_end),
-    *(begins_at_oldest, producer_skew, retention_risk, unobserved),
+RULES: tuple[Rule, ...] = (
+    *(duplicate_client_id.RULE, unassigned_queue.RULE, double_owned_queue.RULE, idle_consumer.RULE),
+    *(rebalance_storm.RULE, flapping_member.RULE, redelivery_exposure.RULE, group_offline.RULE, MEMBERS_UNSEEN),
+    *(subscription_mismatch.RULE, membership_view_split.RULE, STRATEGY_UNKNOWN, MIXED_STRATEGIES, MIXED_CLIENTS),
+    *(stranded_write_queues.RULE, broker_not_readable.RULE, load_imbalance.RULE, ghost_member.RULE),
+    *(client_hung.RULE, LONG_PULL_INTERVAL, CLOCK_DIFFERS, allocation_drift.RULE, flow_controlled.RULE),
+    *(orderly_lock_missing.RULE, slow_listener.RULE, near_capacity.RULE, consume_failing.RULE),
+    *(pop_redelivering.RULE, pop_revive_stuck.RULE, OFFSET_HELD_BACK, COMMITS_SELDOM, CONSUMER_STOPPED),
+    *(CONSUMER_STALLED, consumer_lagging.RULE, offset_rewound.RULE, messages_skipped.RULE, offset_beyond_end.RULE),
+    *(begins_at_oldest.RULE, producer_skew.RULE, retention_risk.RULE, unobserved.RULE),
 )
-RULES: tuple[Rule, ...] = tuple(module.RULE for module in _MODULES)

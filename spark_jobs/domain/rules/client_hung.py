@@ -16,8 +16,9 @@ from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND, Time, overlaps, without
 from spark_jobs.domain.rules.commands import THREAD_DUMP
+from spark_jobs.domain.rules.links import hosts
 from spark_jobs.domain.rules.queue_owners import owned_queues
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule, hosts
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 HUNG = "HUNG"
 

@@ -2,18 +2,17 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from spark_jobs.domain.diagnosis.diagnoses import diagnoses
 from spark_jobs.domain.diagnosis.standing import standing_seconds
-from spark_jobs.domain.diagnosis.table import LINE_OF, StandingCause
+from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import seen_twice
 from spark_jobs.domain.kernel.consume_statuses import span_of_snapshot, status_samples
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
+from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, UNKNOWN, ClientHistory
 from spark_jobs.domain.model.series import Span
@@ -24,7 +23,7 @@ from spark_jobs.domain.rules.evidence import known_total
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rising import counted, moments, rising_time
 from spark_jobs.domain.rules.rule import Cause, Rule
-from spark_jobs.domain.rules.standing import cause_of
+from spark_jobs.domain.rules.standing import cause_of, hit_of
 from spark_jobs.domain.rules.timed_out import Reported, reported
 
 LISTENER_FAILS = "LISTENER_FAILS"
@@ -70,13 +69,11 @@ def _counts(step: AuditedStep) -> Mapping[str, int]:
 def _retried_in_place(step: AuditedStep) -> Iterator[RuleHit]:
     """One per queue that stands because its message at the committed offset fails again and again."""
     for each in diagnoses(step):
-        standing = each.standing
         if each.cause is StandingCause.RETRIED_IN_PLACE:
-            queue, offset, waiting = standing.queue, standing.span.offset, standing.lag_last
-            yield RuleHit(
-                *(standing.start, standing.end, each.cause.value, queue.topic),
-                queue=FindingQueue(*queue, RETRIED),
-                implicated=each.client_id,
+            standing, queue = each.standing, each.standing.queue
+            offset, waiting = standing.span.offset, standing.lag_last
+            yield hit_of(
+                *(each, each.cause.value, RETRIED),
                 minimum_seconds=standing_seconds(step),
                 severity=ERROR if standing.seconds >= step.settings.thresholds.stalled_after_seconds else WARN,
                 weight=waiting,
@@ -90,7 +87,7 @@ def _listener_hits(step: AuditedStep, retried: Iterable[RuleHit]) -> Iterator[Ru
     none_came_back = _none_came_back(step)
     retried_of = by_key(retried, lambda hit: (hit.implicated, hit.topic))
     for client_id, client in step.history.clients.items():
-        for topic, failing in failing_listeners(client, step.window, step.settings):
+        for topic, failing in _failing_listeners(client, step.window, step.settings):
             lasts = bool(failing) and failing[-1].end - failing[0].start >= _RETRIED_WITHIN
             for span in seen_twice(failing):
                 start, end, _, rate = span
@@ -99,9 +96,9 @@ def _listener_hits(step: AuditedStep, retried: Iterable[RuleHit]) -> Iterator[Ru
                 yield RuleHit(
                     *(start, end, LISTENER_FAILS, topic),
                     implicated=client_id,
-                    severity=ERROR if rate.failed_percent >= MOST_PERCENT else WARN,
-                    weight=rate.failed_percent,
-                    measures={**rate._asdict(), **_counts(step)},
+                    severity=ERROR if rate["failed_percent"] >= MOST_PERCENT else WARN,
+                    weight=rate["failed_percent"],
+                    measures={**rate, **_counts(step)},
                     hint=_NONE_CAME_BACK if none_came_back and lasts and not client.consumes_orderly else None,
                 )
 
@@ -190,6 +187,53 @@ def _sent_back_time(step: AuditedStep, retry_topics: Iterable[str], topics: Iter
     return time[0], end, ERROR if is_most else WARN
 
 
+def _failing_listeners(
+    client: ClientHistory, window: StepWindow, settings: AuditSettings
+) -> Iterator[tuple[str, list[Span[Mapping[str, float]]]]]:
+    """Per ordinary topic the snapshots of the window that show a listener which rejects too much: messages a second
+    over the client's last minute, and the percentage that was rejected.
+    """
+    samples, thresholds = status_samples(client), settings.thresholds
+    if samples.most_failed_tps * 60 < thresholds.failing_messages:
+        return
+    seen = client.series.inside(window.read_from, window.end)
+    rows = np.arange(*samples.snapshot.searchsorted((seen.start, seen.stop)))
+    failed, consumed = samples.failed_tps[rows], samples.consumed_tps[rows]
+    # NaN compares false: what is unknown does not fail.
+    fails = (failed * 60 >= thresholds.failing_messages) & (failed * 100 >= consumed * thresholds.failing_percent)
+    rows = rows[fails]
+    for code in np.unique(samples.topic[rows]).tolist():
+        if not samples.topics[code].startswith(RETRY):
+            spans: list[Span[Mapping[str, float]]] = []
+            for row in rows[samples.topic[rows] == code].tolist():
+                failed_tps, tps = float(samples.failed_tps[row]), float(samples.consumed_tps[row])
+                rate = {
+                    "failed_per_second": failed_tps,
+                    "consumed_per_second": tps,
+                    "failed_percent": failed_tps * 100 / tps,
+                }
+                spans.append(span_of_snapshot(client, int(samples.snapshot[row]), window, settings.max_gap, rate))
+            yield samples.topics[code], [span for span in spans if span.start < span.end]
+
+
+def dead_letters(step: AuditedStep) -> Span[int] | None:
+    """Messages that the broker moved to `%DLQ%` + group after `maxReconsumeTimes` (16, `SendMessageProcessor`) in the
+    step, between the samples that show it; None: none, or unknown.
+    """
+    samples, window = step.history.topics.get(DEAD_LETTERS + step.history.consumer_group), step.window
+    if samples is None:
+        return None
+    rows = samples.inside(window.read_from, window.end)
+    times, offsets = samples.times[rows], samples.max_offset[rows]
+    grown = np.where((offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN), offsets[1:] - offsets[:-1], 0)
+    new = np.maximum(grown, 0).sum(axis=1) * (times[1:] >= window.start)
+    growing = np.flatnonzero(new)
+    if not growing.size:
+        return None
+    first, last = int(times[growing[0]]), int(times[growing[-1] + 1])
+    return Span(max(first, window.start), max(last, window.start + 1), last, int(new.sum()))
+
+
 RULE = Rule(
     name="CONSUME_FAILING",
     headline="Listeners of {groups} fail to consume messages",
@@ -200,7 +244,7 @@ RULE = Rule(
     decided_by="At least `failing_percent` (10) of a topic's messages and `failing_messages` (10) a minute fail for "
     "`busy_after_seconds` (120). ERROR from 50 % on, else WARN, as for `GIVEN_UP`.",
     causes={
-        StandingCause.RETRIED_IN_PLACE: cause_of(LINE_OF[StandingCause.RETRIED_IN_PLACE]),
+        StandingCause.RETRIED_IN_PLACE: cause_of(StandingCause.RETRIED_IN_PLACE),
         LISTENER_FAILS: Cause(
             "two successive client snapshots show it",
             "Check the logs of these consumers for exceptions of the listener. More consumers would fail just as "
@@ -228,52 +272,3 @@ RULE = Rule(
     hit_severity=WARN,
     lasts=0,
 )
-
-
-class FailureRate(NamedTuple):
-    """One client and topic over the client's last minute: messages a second, and the percentage that was rejected."""
-
-    failed_per_second: float
-    consumed_per_second: float
-    failed_percent: float
-
-
-def failing_listeners(
-    client: ClientHistory, window: StepWindow, settings: AuditSettings
-) -> Iterator[tuple[str, list[Span[FailureRate]]]]:
-    """Per ordinary topic the snapshots of the window that show a listener which rejects too much."""
-    samples, thresholds = status_samples(client), settings.thresholds
-    if samples.most_failed_tps * 60 < thresholds.failing_messages:
-        return
-    seen = client.series.inside(window.read_from, window.end)
-    rows = np.arange(*samples.snapshot.searchsorted((seen.start, seen.stop)))
-    failed, consumed = samples.failed_tps[rows], samples.consumed_tps[rows]
-    # NaN compares false: what is unknown does not fail.
-    fails = (failed * 60 >= thresholds.failing_messages) & (failed * 100 >= consumed * thresholds.failing_percent)
-    rows = rows[fails]
-    for code in np.unique(samples.topic[rows]).tolist():
-        if not samples.topics[code].startswith(RETRY):
-            spans = []
-            for row in rows[samples.topic[rows] == code].tolist():
-                failed_tps, tps = float(samples.failed_tps[row]), float(samples.consumed_tps[row])
-                rate = FailureRate(failed_tps, tps, failed_tps * 100 / tps)
-                spans.append(span_of_snapshot(client, int(samples.snapshot[row]), window, settings.max_gap, rate))
-            yield samples.topics[code], [span for span in spans if span.start < span.end]
-
-
-def dead_letters(step: AuditedStep) -> Span[int] | None:
-    """Messages that the broker moved to `%DLQ%` + group after `maxReconsumeTimes` (16, `SendMessageProcessor`) in the
-    step, between the samples that show it; None: none, or unknown.
-    """
-    samples, window = step.history.topics.get(DEAD_LETTERS + step.history.consumer_group), step.window
-    if samples is None:
-        return None
-    rows = samples.inside(window.read_from, window.end)
-    times, offsets = samples.times[rows], samples.max_offset[rows]
-    grown = np.where((offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN), offsets[1:] - offsets[:-1], 0)
-    new = np.maximum(grown, 0).sum(axis=1) * (times[1:] >= window.start)
-    growing = np.flatnonzero(new)
-    if not growing.size:
-        return None
-    first, last = int(times[growing[0]]), int(times[growing[-1] + 1])
-    return Span(max(first, window.start), max(last, window.start + 1), last, int(new.sum()))

@@ -18,10 +18,8 @@ from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import common, without
-from spark_jobs.domain.rules import consume_failing
-from spark_jobs.domain.rules.behind import FOLLOWS
 from spark_jobs.domain.rules.queue_owners import queue_at
-from spark_jobs.domain.rules.rule import Cause, Follows, Rule, everything, queues, topics
+from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.standing import BEHIND, ON_TOP
 
 FALLING_BEHIND, PULLS = "FALLING_BEHIND", "PULLS"
@@ -105,13 +103,4 @@ RULE = Rule(
     },
     evaluate=hits,
     hit_severity=WARN,
-    follows=(
-        *FOLLOWS,
-        # Of a queue that stood, the lag may still grow when it moves again.
-        Follows("CONSUMER_STOPPED", queues),
-        Follows("CONSUMER_STALLED", queues),
-        Follows("POP_REDELIVERING", topics),
-        # No client says which of them sends messages back, and so has more to do.
-        Follows("CONSUME_FAILING", everything, root_causes=(consume_failing.SENT_BACK,)),
-    ),
 )

@@ -6,7 +6,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.rules.queue_owners import double_owned_queues, queue_hit
-from spark_jobs.domain.rules.rule import Cause, Follows, Rule, clients, everything
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -43,9 +43,4 @@ RULE = Rule(
         ),
     },
     evaluate=hits,
-    follows=(
-        Follows("DUPLICATE_CLIENT_ID", clients, (DoubleOwnedCause.DUPLICATE_CLIENT_ID,)),
-        Follows("MIXED_STRATEGIES", everything, (DoubleOwnedCause.MIXED_STRATEGIES,)),
-        Follows("MIXED_CLIENTS", everything, (DoubleOwnedCause.MIXED_CLIENTS,)),
-    ),
 )

@@ -15,8 +15,9 @@ from spark_jobs.domain.model.severities import ERROR, INFO
 from spark_jobs.domain.model.window import common
 from spark_jobs.domain.rocketmq.strategies import UNIQUE_INSTANCE_NAME_VERSION
 from spark_jobs.domain.rules.commands import CONNECTIONS
+from spark_jobs.domain.rules.links import own_client
 from spark_jobs.domain.rules.queue_owners import double_owned_queues, unassigned_queues
-from spark_jobs.domain.rules.rule import Cause, Rule, own_client
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 #: Probable reason why two connections carry one client id.
 STALE_CONNECTION, CONTAINER_IDENTITY, FRAMEWORK_NAME = "STALE_CONNECTION", "CONTAINER_IDENTITY", "FRAMEWORK_NAME"

@@ -15,7 +15,7 @@ from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.window import SECOND, common
 from spark_jobs.domain.rules.commands import THREAD_DUMP
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Follows, Rule, clients, queues
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 THROTTLED = "THROTTLED"
 
@@ -66,7 +66,6 @@ def _oldest_since(step: AuditedStep, client_id: str, queue: MessageQueue, at: in
     return int(samples.times[differs[-1] + 1 if len(differs) else 0])
 
 
-_BY_AMOUNT = (ThrottleCause.CACHED_MESSAGES, ThrottleCause.CACHED_SIZE)
 _SLOWER = "The consumer is slow, not the broker: make the listener faster or give it more threads."
 
 RULE = Rule(
@@ -93,12 +92,4 @@ RULE = Rule(
     },
     evaluate=hits,
     needs=(CLIENT_SNAPSHOTS,),
-    follows=(
-        Follows("OFFSET_HELD_BACK", queues, (ThrottleCause.CACHED_SPAN,)),
-        Follows("CLIENT_HUNG", clients),
-        Follows("CONSUME_FAILING", queues, _BY_AMOUNT),
-        Follows("SLOW_LISTENER", clients),
-        Follows("CONSUMER_STOPPED", queues),
-        Follows("CONSUMER_STALLED", queues),
-    ),
 )

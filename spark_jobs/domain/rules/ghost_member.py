@@ -7,8 +7,9 @@ from spark_jobs.domain.kernel.client_spans import unwell_spans
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.window import Time, overlaps
+from spark_jobs.domain.rules.links import own_client
 from spark_jobs.domain.rules.queue_owners import owned_queues
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule, own_client
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NOT_IN_GROUP = "NOT_IN_GROUP"
 GHOST = "GHOST"

@@ -6,7 +6,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.rules.member_loads import MemberLoad, agreed_intervals, member_loads
-from spark_jobs.domain.rules.rule import Cause, Follows, Rule, everything
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 MORE_MEMBERS_THAN_QUEUES = "MORE_MEMBERS_THAN_QUEUES"
 PUSHED_OUT_BY_DUPLICATES = "PUSHED_OUT_BY_DUPLICATES"
@@ -59,8 +59,4 @@ RULE = Rule(
     evaluate=hits,
     hit_severity=WARN,
     lasts="persistent_after_seconds",
-    follows=(
-        Follows("DUPLICATE_CLIENT_ID", everything, (PUSHED_OUT_BY_DUPLICATES,)),
-        Follows("BROKER_NOT_READABLE", everything, (MORE_MEMBERS_THAN_QUEUES,)),
-    ),
 )

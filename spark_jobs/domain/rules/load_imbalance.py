@@ -21,7 +21,7 @@ from spark_jobs.domain.rules.member_loads import (
     member_traffic,
     subscribed_loads,
 )
-from spark_jobs.domain.rules.rule import Cause, Follows, Rule, clients, everything, topics
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 #: Number of queues, client id.
 _Load = tuple[int, str]
@@ -169,8 +169,6 @@ def _detail(finding: Finding) -> str:
     return ", ".join(ends) + (f"; {names_text(overloaded)} cannot keep up" if overloaded else "")
 
 
-#: Shares that an id which counts twice makes uneven.
-_BY_MEMBERS = (HASH_RING, ROOMS, REMAINDERS)
 RULE = Rule(
     name="LOAD_IMBALANCE",
     headline="Members of {groups} have uneven shares of queues or messages",
@@ -204,9 +202,4 @@ RULE = Rule(
     },
     evaluate=hits,
     hit_severity=INFO,
-    follows=(
-        Follows("DUPLICATE_CLIENT_ID", clients, _BY_MEMBERS),
-        Follows("BROKER_NOT_READABLE", topics, (HASH_RING, ROOMS)),
-        Follows("PRODUCER_SKEW", everything, (UNEQUAL_TRAFFIC,)),
-    ),
 )

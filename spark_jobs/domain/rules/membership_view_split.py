@@ -1,6 +1,6 @@
 """MEMBERSHIP_VIEW_SPLIT: the brokers that host a topic list different members of a group."""
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
 
@@ -12,6 +12,7 @@ from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.window import Time, islands
 from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rules.commands import CONNECTIONS_OF_A_BROKER
+from spark_jobs.domain.rules.links import brokers_that_list_fewer
 from spark_jobs.domain.rules.name_servers import unknown_to
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.split_views import split_views
@@ -60,15 +61,6 @@ def _detail(finding: Finding) -> str:
     texts = [f"{broker} does not list {names_text(ids)}" for broker, ids in missing if ids]
     changes = dict(finding.evidence.measures or ()).get("changes")
     return ", ".join([*texts, *([f"and its list changed {count(int(changes), 'time')}"] if changes else [])])
-
-
-def brokers_that_list_fewer(finding: Finding) -> Iterable[Hashable]:
-    """The brokers that lack a client that another one lists; of another rule's finding, those of its queues."""
-    views = finding.evidence.conflicting_values or ()
-    if finding.rule != RULE.name:
-        return {queue.broker_name for queue in finding.evidence.queues}
-    most = max((len(view.client_ids or ()) for view in views), default=0)
-    return {view.name for view in views if len(view.client_ids or ()) < most}
 
 
 def _broker(finding: Finding) -> str | None:

@@ -1,7 +1,6 @@
-"""MIXED_CLIENTS: members of one group are clients that need not compute alike."""
+"""MIXED_STRATEGIES and MIXED_CLIENTS: members of one group that need not compute alike."""
 
-from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
@@ -12,33 +11,41 @@ from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM, UNIQUE_INSTANCE_
 from spark_jobs.domain.rules.conflicting_values import conflicting_values, flaps
 from spark_jobs.domain.rules.rule import Cause, Rule
 
+DIFFERENT_STRATEGIES = "DIFFERENT_STRATEGIES"
 #: How the clients of a group differ; the first that applies; message models are separate.
 DIFFERENT_MESSAGE_MODELS, DIFFERENT_RULES = "DIFFERENT_MESSAGE_MODELS", "DIFFERENT_RULES"
 DIFFERENT_INSTANCE_NAMES = "DIFFERENT_INSTANCE_NAMES"
 
 
-class Software(NamedTuple):
-    """Client library of a member; `version` is RocketMQ's ordinal. None is unknown."""
+def _strategy_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per interval whose members run different strategies; one condition per group."""
+    for interval in step.replayed:
+        members = [member for member in interval.members or () if member.parameters.holders is None]
+        if len({member.strategy for member in members}) > 1:
+            yield _hit(interval, DIFFERENT_STRATEGIES, members, lambda member: member.strategy)
 
-    language: str | None
-    version: int | None
-    strategy: str
 
-
-def hits(step: AuditedStep) -> Iterator[RuleHit]:
+def _client_hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per interval with unlike clients, and per time of different message models; a condition per group, cause."""
     yield from _model_hits(step)
     for interval in step.replayed:
         members = interval.members or ()
-        in_use = {Software(*fields) for fields in {member[2:5] for member in members}}
-        cause = mixed_clients(in_use) if len(in_use) > 1 else None
+        unlike = {(member.language, member.version, member.strategy): member for member in members}
+        cause = _difference(unlike.values()) if len(unlike) > 1 else None
         if cause:
-            yield RuleHit(
-                *(interval.start, interval.end, cause),
-                view=interval.view,
-                severity=None if _divides(interval) else INFO,
-                conflicting_values=conflicting_values(((_named(member), member.client_id) for member in members), str),
-            )
+            yield _hit(interval, cause, members, _software, None if _divides(interval) else INFO)
+
+
+def _hit(
+    interval: RebalanceInterval,
+    cause: str,
+    members: Sequence[Member],
+    name: Callable[[Member], str],
+    severity: str | None = None,
+) -> RuleHit:
+    values = conflicting_values(((name(member), member.client_id) for member in members), str)
+    time = interval.start, interval.end
+    return RuleHit(*time, cause, view=interval.view, severity=severity, conflicting_values=values)
 
 
 def _divides(interval: RebalanceInterval) -> bool:
@@ -65,32 +72,42 @@ def _model_hits(step: AuditedStep) -> Iterator[RuleHit]:
                 yield RuleHit(now.start, now.end, cause, conflicting_values=model_parties)
 
 
-def mixed_clients(in_use: Collection[Software]) -> str | None:
+def _difference(unlike: Collection[Member]) -> str | None:
     """How clients differ in a way that can matter; None: they do not. Unknown properties make no difference."""
-    rules = {rules_of(software) for software in in_use} - {None}
-    if len(rules) > 1 and len({software.strategy for software in in_use}) == 1:
+    rules = {_rules_of(member) for member in unlike} - {None}
+    if len(rules) > 1 and len({member.strategy for member in unlike}) == 1:
         return DIFFERENT_RULES
-    java = [software.version for software in in_use if software.language == "JAVA" and software.version is not None]
-    if len({version < UNIQUE_INSTANCE_NAME_VERSION for version in java}) > 1:
-        return DIFFERENT_INSTANCE_NAMES
-    return None
+    java = [member.version for member in unlike if member.language == "JAVA" and member.version is not None]
+    is_mixed = len({version < UNIQUE_INSTANCE_NAME_VERSION for version in java}) > 1
+    return DIFFERENT_INSTANCE_NAMES if is_mixed else None
 
 
-def rules_of(software: Software) -> Variant | None:
-    """Return the client's variant of its strategy; None: unknown. Go's MACHINE_ROOM is like Java's up to 4.7.1."""
-    language, version, strategy = software
+def _rules_of(member: Member) -> Variant | None:
+    """The client's variant of its strategy; None: unknown. Go's MACHINE_ROOM is like Java's up to 4.7.1."""
+    language, version, strategy = member.language, member.version, member.strategy
     if language is None or (language == "JAVA" and version is None and strategy == MACHINE_ROOM):
         return None
     variant = variant_of(strategy, language, version)
     return Variant.JAVA_TO_4_7_1 if variant == Variant.GO and strategy == MACHINE_ROOM else variant
 
 
-def _named(member: Member) -> str:
+def _software(member: Member) -> str:
     """Language and version, without what is unknown."""
     return " ".join(str(word) for word in (member.language, member.version) if word is not None)
 
 
-RULE = Rule(
+MIXED_STRATEGIES = Rule(
+    name="MIXED_STRATEGIES",
+    headline="Consumers of {groups} use different allocation strategies",
+    meaning="Members of one group use different allocation strategies. Some queues are consumed twice, others by no "
+    "consumer.",
+    decided_by="Clients report different strategy classes, or one that pops and one that pulls. For a custom class the "
+    "configured strategy counts. ERROR.",
+    causes={DIFFERENT_STRATEGIES: Cause("always", "Configure the same strategy on all members.")},
+    evaluate=_strategy_hits,
+    hit_severity=ERROR,
+)
+MIXED_CLIENTS = Rule(
     name="MIXED_CLIENTS",
     headline="Consumers of {groups} are incompatible clients",
     meaning="Clients compute the strategy differently, by language or version, or have different message models.",
@@ -114,6 +131,6 @@ RULE = Rule(
             "Finish the upgrade: containers can share the ip@pid of older clients.",
         ),
     },
-    evaluate=hits,
+    evaluate=_client_hits,
     hit_severity=ERROR,
 )

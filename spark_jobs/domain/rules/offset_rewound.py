@@ -17,9 +17,8 @@ from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.phrases import count
-from spark_jobs.domain.rules import membership_view_split
 from spark_jobs.domain.rules.queue_owners import queue_at
-from spark_jobs.domain.rules.rule import Cause, Follows, Rule, clients, everything, queues
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 REWOUND = "REWOUND"
 _A_MINUTE = 60 * SECOND
@@ -269,10 +268,4 @@ RULE = Rule(
     evaluate=hits,
     hit_severity=WARN,
     lasts=0,
-    follows=(
-        Follows("DUPLICATE_CLIENT_ID", clients, (DUPLICATE_CLIENT_ID,)),
-        Follows("CLIENT_HUNG", queues, (HAND_OVER,)),
-        Follows("MEMBERSHIP_VIEW_SPLIT", membership_view_split.brokers_that_list_fewer, (HAND_OVER, TO_MINIMUM)),
-        Follows("FLAPPING_MEMBER", everything, (HAND_OVER,)),
-    ),
 )

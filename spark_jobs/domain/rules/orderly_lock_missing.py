@@ -15,7 +15,7 @@ from spark_jobs.domain.model.window import MILLISECOND, common
 from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rules.broker_not_readable import standing_backlog
 from spark_jobs.domain.rules.commands import CLUSTER_LIST
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Follows, Rule, clients, queues, topics
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 UNLOCKED = "UNLOCKED"
 NOT_LOCKED, NO_MASTER = "NOT_LOCKED", "NO_MASTER"
@@ -102,9 +102,4 @@ RULE = Rule(
     evaluate=hits,
     detail=_detail,
     needs=(CLIENT_SNAPSHOTS,),
-    follows=(
-        Follows("DUPLICATE_CLIENT_ID", clients),
-        Follows("CLIENT_HUNG", queues),
-        Follows("MEMBERSHIP_VIEW_SPLIT", topics),
-    ),
 )

@@ -13,7 +13,7 @@ from spark_jobs.domain.model.window import SECOND, Time
 from spark_jobs.domain.rocketmq.pop import popped_topic
 from spark_jobs.domain.rules import consume_failing
 from spark_jobs.domain.rules.evidence import known_total
-from spark_jobs.domain.rules.rule import Cause, Follows, Rule, everything
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NOT_ACKNOWLEDGED = "NOT_ACKNOWLEDGED"
 REDELIVERED = "REDELIVERED"
@@ -77,9 +77,4 @@ RULE = Rule(
     evaluate=hits,
     hit_severity=WARN,
     lasts=0,
-    follows=(
-        Follows("CLIENT_HUNG", everything),
-        Follows("CONSUME_FAILING", everything),
-        Follows("SLOW_LISTENER", everything),
-    ),
 )

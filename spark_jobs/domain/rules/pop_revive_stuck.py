@@ -11,7 +11,8 @@ from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.pop import is_revive
-from spark_jobs.domain.rules.rule import Cause, Rule, brokers
+from spark_jobs.domain.rules.links import brokers
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 REVIVE_STANDS = "REVIVE_STANDS"
 STUCK = "STUCK"

@@ -16,8 +16,9 @@ from spark_jobs.domain.model.message_queue import PERM_WRITE
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, Time
+from spark_jobs.domain.rules.links import topics
 from spark_jobs.domain.rules.rising import rising_time
-from spark_jobs.domain.rules.rule import Cause, Rule, topics
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 HOT_QUEUES, BROKER_WITHOUT_MESSAGES = "HOT_QUEUES", "BROKER_WITHOUT_MESSAGES"
 HOT, WITHOUT_MESSAGES = "HOT", "WITHOUT_MESSAGES"

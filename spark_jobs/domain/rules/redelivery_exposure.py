@@ -11,7 +11,7 @@ from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.rule import Cause, Follows, Rule, everything
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 QUEUES_MOVED = "QUEUES_MOVED"
 
@@ -99,5 +99,4 @@ RULE = Rule(
     evaluate=hits,
     hit_severity=INFO,
     lasts=0,
-    follows=(Follows("FLAPPING_MEMBER", everything), Follows("REBALANCE_STORM", everything)),
 )

@@ -7,7 +7,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.rules.queue_owners import queue_at
-from spark_jobs.domain.rules.rule import Cause, Follows, Rule, everything, queues
+from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.status.time_left import Minimums, QueueOffsets, seconds_left_by_age
 
 AT_RISK = "AT_RISK"
@@ -90,13 +90,4 @@ RULE = Rule(
     },
     evaluate=hits,
     hit_severity=WARN,
-    follows=(
-        Follows("GROUP_OFFLINE", everything),
-        Follows("UNASSIGNED_QUEUE", queues),
-        Follows("GHOST_MEMBER", queues),
-        Follows("CLIENT_HUNG", queues),
-        Follows("CONSUMER_STOPPED", queues),
-        Follows("CONSUMER_STALLED", queues),
-        Follows("CONSUMER_LAGGING", queues),
-    ),
 )

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.rule import Follows
+from spark_jobs.domain.rules.links import Follows
 
 #: A symptom may be seen before its cause: by another source, or over another window. What began longer before is none.
 LEAD = 600 * SECOND

@@ -1,81 +1,16 @@
 """A rule: its explanation, and the function that gives its hits in one audited step."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import Condition, Finding, RuleHit
 from spark_jobs.domain.model.severities import ERROR, INFO
+from spark_jobs.domain.rules.links import LINKS, Follows, Shares
 
 #: Source tables that a run can do without; a rule may need one.
 CLIENT_SNAPSHOTS = "client_snapshots"
-
-
-#: What a finding has; it shares at least one of these with its root.
-Shares = Callable[[Finding], Iterable[Hashable]]
-
-
-class Follows(NamedTuple):
-    """Findings of a rule follow from those of the rule `root` that stand at the same time and share one of `shares`.
-
-    `causes`: only findings with one of these causes follow, `root_causes`: only from those with one of these; None:
-    with any. `within`: a finding also follows if it begins so many microseconds after the root's end, or earlier.
-    """
-
-    root: str
-    shares: Shares
-    causes: tuple[str, ...] | None = None
-    root_causes: tuple[str, ...] | None = None
-    within: int = 0
-
-    def is_root(self, finding: Finding) -> bool:
-        """Return whether findings may follow from this one."""
-        return finding.rule == self.root and (self.root_causes is None or finding.cause in self.root_causes)
-
-
-def everything(_: Finding) -> Iterable[Hashable]:
-    """All findings share it: of the step of a group as symptoms, of a cluster as parts of one incident."""
-    return ((),)
-
-
-def topics(finding: Finding) -> Iterable[Hashable]:
-    """The topic, or those of its queues."""
-    return {finding.topic, *(queue.topic for queue in finding.evidence.queues)} - {None}
-
-
-def queues(finding: Finding) -> Iterable[Hashable]:
-    """Its queues."""
-    return {(queue.topic, queue.broker_name, queue.queue_id) for queue in finding.evidence.queues}
-
-
-def brokers(finding: Finding) -> Iterable[Hashable]:
-    """The brokers of its queues."""
-    return {queue.broker_name for queue in finding.evidence.queues}
-
-
-def clients(finding: Finding) -> Iterable[Hashable]:
-    """The client ids that it is about or names."""
-    of_values = (
-        client_id for value in finding.evidence.conflicting_values or () for client_id in value.client_ids or ()
-    )
-    return {finding.client_id, *finding.evidence.client_ids, *of_values} - {None}
-
-
-def named_clients(finding: Finding) -> Iterable[Hashable]:
-    """The client ids that it names, without those of its conflicting values; its subject where it names none."""
-    return finding.evidence.client_ids or (finding.subject,)
-
-
-def own_client(finding: Finding) -> Iterable[Hashable]:
-    """The client id that it is about."""
-    return {finding.client_id} - {None}
-
-
-def hosts(finding: Finding) -> Iterable[Hashable]:
-    """The hosts of the client ids that it names: the text before the `@`."""
-    return {client_id.partition("@")[0] for client_id in finding.evidence.client_ids}
 
 
 @dataclass(frozen=True)
@@ -112,13 +47,11 @@ class Rule:
     `needs`: the optional sources without which the rule is not evaluated. `probable_cause`: the cause, if only the
     whole finding shows it. `shows_persistence`: the evidence says whether it is persistent.
 
-    `follows`: whose symptom its findings are, the likeliest root cause first. `spreads_by`: what findings of several
-    groups share if one event caused them all (None: each group has its own). `per_broker`: each broker has its own
-    findings. `is_blind`: the group's state is unknown while it lasts. `headline`: an incident in a sentence, with
-    `{groups}`, `{topics}`, `{queues}`, `{brokers}`, `{subjects}` and `{members}` as it names them; `{members:has|have}`
-    agrees with their number.
-    `detail`: what the worst finding adds to the headline after a colon. `broker`: the only broker that a finding points
-    to, None: there is none.
+    `spreads_by`: what findings of several groups share if one event caused them all (None: each group has its own).
+    `per_broker`: each broker has its own findings. `is_blind`: the group's state is unknown while it lasts. `headline`:
+    an incident in a sentence, with `{groups}`, `{topics}`, `{queues}`, `{brokers}`, `{subjects}` and `{members}` as it
+    names them; `{members:has|have}` agrees with their number. `detail`: what the worst finding adds to the headline
+    after a colon. `broker`: the only broker that a finding points to, None: there is none.
     """
 
     name: str
@@ -132,13 +65,17 @@ class Rule:
     severity: Callable[[Condition], str] = severity_by_harm
     probable_cause: Callable[[Condition], str] | None = None
     shows_persistence: bool = False
-    follows: tuple[Follows, ...] = ()
     spreads_by: Shares | None = None
     per_broker: bool = False
     is_blind: bool = False
     headline: str = ""
     detail: Callable[[Finding], str] | None = None
     broker: Callable[[Finding], str | None] = lambda _: None
+
+    @property
+    def follows(self) -> tuple[Follows, ...]:
+        """Whose symptom its findings are, the likeliest root cause first."""
+        return LINKS.get(self.name, ())
 
     def hits(self, step: AuditedStep) -> list[RuleHit]:
         """The hits in a step, with the severity and the minimum duration that their cause or the rule declares."""

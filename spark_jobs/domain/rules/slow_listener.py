@@ -9,15 +9,11 @@ from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
-from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules import consume_failing
 from spark_jobs.domain.rules.commands import THREAD_DUMP
-from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Follows, Rule, clients, everything, named_clients
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 ALL_THREADS_BUSY = "ALL_THREADS_BUSY"
 RESPONSE_TIME_ROSE = "RESPONSE_TIME_ROSE"
-#: Clients report what they consumed in their last minute.
-_MINUTE = 60 * SECOND
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -68,11 +64,4 @@ RULE = Rule(
     hit_severity=WARN,
     lasts="busy_after_seconds",
     needs=(CLIENT_SNAPSHOTS,),
-    follows=(
-        Follows("CONSUME_FAILING", clients, (ALL_THREADS_BUSY,), (consume_failing.TIMED_OUT,)),
-        Follows("PRODUCER_SKEW", clients, (ALL_THREADS_BUSY,)),
-        Follows("LOAD_IMBALANCE", named_clients, (ALL_THREADS_BUSY,)),
-        Follows("BEGINS_AT_OLDEST", everything, (ALL_THREADS_BUSY,)),
-        Follows("OFFSET_REWOUND", clients, (ALL_THREADS_BUSY,), within=2 * _MINUTE),
-    ),
 )

@@ -1,24 +1,32 @@
-"""Shared by CONSUMER_STOPPED and CONSUMER_STALLED: their hits and causes are the lines of the table of diagnosis."""
+"""CONSUMER_STOPPED, CONSUMER_STALLED, OFFSET_HELD_BACK and COMMITS_SELDOM: the hits and causes of these rules are the
+lines of the table of diagnosis.
+"""
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any
 
 from spark_jobs.domain.diagnosis.diagnoses import Diagnosis, diagnoses
 from spark_jobs.domain.diagnosis.facts import Commits, Owner
+from spark_jobs.domain.diagnosis.measure import commits_of, finished
 from spark_jobs.domain.diagnosis.standing import standing_seconds
-from spark_jobs.domain.diagnosis.table import LINES, StandingCause, TableLine
+from spark_jobs.domain.diagnosis.table import LINE_OF, LINES, StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.handed_out import is_handed_out
-from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import RETRY, UNKNOWN
+from spark_jobs.domain.model.intervals import duration_text
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.statuses import Reason
-from spark_jobs.domain.model.window import MILLISECOND
-from spark_jobs.domain.rules import behind
+from spark_jobs.domain.model.window import MILLISECOND, SECOND
 from spark_jobs.domain.rules.commands import CLUSTER_LIST, THREAD_DUMP
-from spark_jobs.domain.rules.rule import Cause, Follows, everything, topics
+from spark_jobs.domain.rules.evidence import REFUSED
+from spark_jobs.domain.rules.in_common import standing_broker, standing_to_the_end, with_what_they_share
+from spark_jobs.domain.rules.refused import refused_hits
+from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
-BEHIND = "BEHIND"
-STOPPED = "CONSUMER_STOPPED"
+BEHIND, HELD_BACK, UNCOMMITTED = "BEHIND", "HELD_BACK", "UNCOMMITTED"
+ONE_MESSAGE = "ONE_MESSAGE"
 #: Of a backlog that is counted by what was handed out.
 ON_TOP = "The offsets show what was handed out: messages that clients hold and have not acknowledged come on top."
 #: Lines that a rule about clients reports, too: short ones are left to it.
@@ -36,63 +44,57 @@ _MILD: Mapping[StandingCause, str] = {
     StandingCause.EXPIRED: WARN,
     StandingCause.SLOW_CALLS: WARN,
 }
-#: Members that do not subscribe to the topic leave queues that their replayed owners do not hold.
-_MAY_BE_NOT_TAKEN = (StandingCause.NOT_TAKEN, StandingCause.NOT_REPORTED, StandingCause.NEVER_COMMITTED)
-FOLLOWS = (
-    *behind.FOLLOWS,
-    Follows("SUBSCRIPTION_MISMATCH", everything, _MAY_BE_NOT_TAKEN, ("DIFFERENT_TOPICS",)),
-    Follows("MEMBERSHIP_VIEW_SPLIT", topics, (StandingCause.NOT_LISTED,)),
-)
-DECIDED_BY = (
-    "The committed offset stands while messages wait: WARN from 60 s (and three collection intervals) on, ERROR from "
-    "`stalled_after_seconds` (120) on. If at most `allowed_lag` (32) messages wait: WARN from twice "
-    "`verdict_window_seconds` on. Only in queues with an owner, or an unknown one. [The cause](../diagnosis.md) is the "
-    "first line of one table that fits the facts."
-)
 
 
-def cause_of(line: TableLine) -> Cause:
+def cause_of(cause: StandingCause) -> Cause:
     """The cause of a rule that a line is."""
-    commands = (CLUSTER_LIST,) if line.cause is StandingCause.NO_MASTER else (THREAD_DUMP,) if line.thread_dump else ()
+    line = LINE_OF[cause]
+    commands = (CLUSTER_LIST,) if cause is StandingCause.NO_MASTER else (THREAD_DUMP,) if line.thread_dump else ()
     return Cause(line.when, line.advice, line.headline, commands)
 
 
-CAUSES: Mapping[str, Cause] = {line.cause.value: cause_of(line) for line in LINES if STOPPED in line.rules}
-
-
-def standing_hits(step: AuditedStep, *, has_moved: bool) -> Iterator[RuleHit]:
-    """One per queue that stands, owner and time; `has_moved`: its offset moved before, under the same owners."""
-    for each in diagnoses(step):
-        if each.standing.has_moved is has_moved and STOPPED in each.line.rules:
-            severity = _severity(step, each)
-            if severity is not None:
-                yield _hit_of(step, each, severity)
-
-
-def _hit_of(step: AuditedStep, diagnosis: Diagnosis, severity: str) -> RuleHit:
-    """The hit of a queue that stands, with the facts that are known of its owner."""
+def hit_of(diagnosis: Diagnosis, cause: str, role: str, **more: Any) -> RuleHit:
+    """The hit of a queue that stands, for all of that time, with its topic, its role and its owner."""
     standing = diagnosis.standing
-    age_ms = UNKNOWN
-    if standing.stored > 0:
-        age_ms = standing.seen_at // MILLISECOND - standing.stored
-    measures = {"lag_first": standing.lag_first, "lag_last": standing.lag_last, "age_ms": age_ms}
-    hint = ON_TOP if is_handed_out(step, standing.interval) else diagnosis.facts.in_words()
     return RuleHit(
-        *(standing.start, standing.end, diagnosis.cause.value, standing.queue.topic),
-        queue=FindingQueue(*standing.queue, BEHIND),
+        *(standing.start, standing.end, cause, standing.queue.topic),
+        queue=FindingQueue(*standing.queue, role),
         implicated=diagnosis.client_id,
-        minimum_seconds=0,
-        severity=severity,
-        weight=_waiting(diagnosis),
-        measures={name: None if value == UNKNOWN else value for name, value in measures.items()},
-        hint=hint or None,
+        **more,
     )
 
 
-def _waiting(diagnosis: Diagnosis) -> int:
-    """The messages that wait at the end; without a commit those that came."""
-    standing = diagnosis.standing
-    return standing.span.waiting if standing.lag_last == UNKNOWN else standing.lag_last
+def _stopped_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """Those of queues whose offset moved before, with what these queues have in common."""
+    return with_what_they_share(step, _standing_hits(step, has_moved=True))
+
+
+def _stalled_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """Those of queues whose offset never moved, and of queues that a broker refuses."""
+    yield from with_what_they_share(step, _standing_hits(step, has_moved=False))
+    yield from refused_hits(step, BEHIND)
+
+
+def _standing_hits(step: AuditedStep, *, has_moved: bool) -> Iterator[RuleHit]:
+    """One per queue that stands, owner and time, with the facts that are known of the owner; `has_moved`: its offset
+    moved before, under the same owners.
+    """
+    for each in diagnoses(step):
+        standing = each.standing
+        is_reported = standing.has_moved is has_moved and each.cause in _CAUSES
+        severity = _severity(step, each) if is_reported else None
+        if severity is not None:
+            age_ms = standing.seen_at // MILLISECOND - standing.stored if standing.stored > 0 else UNKNOWN
+            measures = {"lag_first": standing.lag_first, "lag_last": standing.lag_last, "age_ms": age_ms}
+            yield hit_of(
+                *(each, each.cause.value, BEHIND),
+                minimum_seconds=0,
+                severity=severity,
+                # Without a commit, the messages that came wait.
+                weight=standing.span.waiting if standing.lag_last == UNKNOWN else standing.lag_last,
+                measures={name: None if value == UNKNOWN else value for name, value in measures.items()},
+                hint=(ON_TOP if is_handed_out(step, standing.interval) else each.facts.in_words()) or None,
+            )
 
 
 def _severity(step: AuditedStep, diagnosis: Diagnosis) -> str | None:
@@ -112,7 +114,9 @@ def _severity(step: AuditedStep, diagnosis: Diagnosis) -> str | None:
     if standing.seconds >= (max(thresholds.verdict_window_seconds, minimum) if is_slow else minimum):
         return WARN if is_read_on else _MILD.get(diagnosis.cause, _of_long(diagnosis))
     is_pause = is_pulled and not is_slow and diagnosis.cause not in (*_MILD, *_OF_CLIENTS)
-    return WARN if is_pause and standing.seconds >= _pause_seconds(step, diagnosis) else None
+    # Where owners changed, they take their time to begin.
+    settling = thresholds.settled_seconds if standing.start > span.start else 0
+    return WARN if is_pause and standing.seconds >= standing_seconds(step) + settling else None
 
 
 def _of_long(diagnosis: Diagnosis) -> str:
@@ -123,12 +127,6 @@ def _of_long(diagnosis: Diagnosis) -> str:
     return INFO if standing.queue.topic.startswith(RETRY) else WARN
 
 
-def _pause_seconds(step: AuditedStep, diagnosis: Diagnosis) -> float:
-    """From how many seconds on a pause counts: longer where owners changed, who take their time to begin."""
-    changed = diagnosis.standing.start > diagnosis.standing.span.start
-    return standing_seconds(step) + (step.settings.thresholds.settled_seconds if changed else 0)
-
-
 def _without_commits(step: AuditedStep, diagnosis: Diagnosis) -> str | None:
     span = diagnosis.standing.span
     if diagnosis.standing.owned_seconds < step.settings.thresholds.stalled_after_seconds:
@@ -136,3 +134,99 @@ def _without_commits(step: AuditedStep, diagnosis: Diagnosis) -> str | None:
     if diagnosis.facts.by_hand and not span.others_commit:
         return None  # the application may keep its offsets elsewhere
     return ERROR if span.others_commit else WARN
+
+
+def _held_back_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One hit per queue and time; one condition per topic. The measures are those of the queue with most messages."""
+    for each in diagnoses(step):
+        done = finished(step, each.standing, each.client_id) if each.cause is StandingCause.HELD_BACK else None
+        if done is not None:
+            queue, offset = each.standing.queue, each.standing.span.offset
+            yield hit_of(
+                *(each, ONE_MESSAGE, HELD_BACK),
+                weight=done.messages,
+                measures={"consumer_offset": offset, "consumed_again": done.messages},
+                hint=f"The message at offset {offset} of {queue.broker_name}:{queue.queue_id} is not finished; "
+                f"{done.messages:,} behind it are consumed again after a restart.",
+            )
+
+
+def _seldom_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per queue and time between two commits; one condition per topic."""
+    for each in diagnoses(step):
+        is_seldom = each.cause is StandingCause.COMMITS_SELDOM
+        if is_seldom and (seldom := commits_of(step, each.standing.queue.topic)):
+            yield hit_of(each, each.cause.value, UNCOMMITTED, measures={"usual_seconds": seldom.distance / SECOND})
+
+
+def _usual_distance(finding: Finding) -> str:
+    """How often they are committed."""
+    usual = dict(finding.evidence.measures or ()).get("usual_seconds")
+    return f"usually every {duration_text(timedelta(seconds=round(usual)))}" if usual else ""
+
+
+_CAUSES: Mapping[str, Cause] = {
+    line.cause.value: cause_of(line.cause) for line in LINES if "CONSUMER_STOPPED" in line.rules
+}
+_DECIDED_BY = (
+    "The committed offset stands while messages wait: WARN from 60 s (and three collection intervals) on, ERROR from "
+    "`stalled_after_seconds` (120) on. If at most `allowed_lag` (32) messages wait: WARN from twice "
+    "`verdict_window_seconds` on. Only in queues with an owner, or an unknown one. [The cause](../diagnosis.md) is the "
+    "first line of one table that fits the facts."
+)
+CONSUMER_STOPPED = Rule(
+    name="CONSUMER_STOPPED",
+    headline="Consumers of {groups} stopped committing offsets for {queues}",
+    meaning="A consumer stopped committing offsets while messages wait. It had made progress before.",
+    decided_by=_DECIDED_BY,
+    causes=_CAUSES,
+    evaluate=_stopped_hits,
+    detail=standing_to_the_end,
+    broker=standing_broker,
+)
+CONSUMER_STALLED = Rule(
+    name="CONSUMER_STALLED",
+    headline="Consumers of {groups} make no progress in {queues}",
+    meaning="The queue has a backlog, but its consumer offset does not advance, nor did it since its owner has it.",
+    decided_by=_DECIDED_BY,
+    causes={
+        **_CAUSES,
+        REFUSED: Cause(
+            "for 60 s the broker's subscription of the group lacks the topic: it refuses pulls (code 24, "
+            "SUBSCRIPTION_NOT_EXIST)",
+            "A broker keeps the subscription of the group's last heartbeat, which lacks this topic. Make all members "
+            "subscribe to the same topics, or give the consumers of each topic a separate group.",
+        ),
+    },
+    evaluate=_stalled_hits,
+    hit_severity=ERROR,
+    detail=standing_to_the_end,
+    broker=standing_broker,
+)
+OFFSET_HELD_BACK = Rule(
+    name="OFFSET_HELD_BACK",
+    headline="One message holds back the offset of {queues} in {groups}, while the client consumes the queue",
+    meaning="One unfinished message holds back the committed offset of its queue. The client consumes the messages "
+    "behind it: the backlog that brokers show is not real, and a restart consumes them again.",
+    decided_by="For `verdict_window_seconds` (300) the offset stands while messages are produced, and client "
+    "snapshots show its message as the oldest cached one, while later ones are consumed. It replaces CONSUMER_STOPPED "
+    "and CONSUMER_STALLED. WARN.",
+    causes={ONE_MESSAGE: cause_of(StandingCause.HELD_BACK)},
+    evaluate=_held_back_hits,
+    hit_severity=WARN,
+    lasts="verdict_window_seconds",
+    needs=(CLIENT_SNAPSHOTS,),
+)
+COMMITS_SELDOM = Rule(
+    name="COMMITS_SELDOM",
+    headline="Offsets of {topics} are committed seldom in {groups}, all queues at once",
+    meaning="The application commits its offsets seldom, as Flink does with its checkpoints. Between two commits the "
+    "lag says nothing about its consumption.",
+    decided_by="Offsets of all queues in which messages wait move at the same samples, at even distances of a minute "
+    "or more (three commits, or two of several queues). After twice the usual distance it is CONSUMER_STOPPED.",
+    causes={StandingCause.COMMITS_SELDOM: cause_of(StandingCause.COMMITS_SELDOM)},
+    evaluate=_seldom_hits,
+    detail=_usual_distance,
+    hit_severity=INFO,
+    lasts="stalled_after_seconds",
+)

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import RuleHit
-from spark_jobs.domain.rules import broker_not_readable
 from spark_jobs.domain.rules.commands import READ_AND_WRITE_QUEUES
+from spark_jobs.domain.rules.links import topics
 from spark_jobs.domain.rules.queue_owners import queue_hit, unassigned_queues
-from spark_jobs.domain.rules.rule import Cause, Follows, Rule, queues, topics
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -33,6 +33,5 @@ RULE = Rule(
     },
     evaluate=hits,
     lasts="settled_seconds",
-    follows=(Follows("BROKER_NOT_READABLE", queues, root_causes=(broker_not_readable.QUEUES_REMOVED,)),),
     spreads_by=topics,
 )

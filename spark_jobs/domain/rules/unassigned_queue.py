@@ -17,7 +17,7 @@ from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rocketmq.strategies import StrategySource
 from spark_jobs.domain.rules.commands import READ_PERMISSION
 from spark_jobs.domain.rules.queue_owners import DISPUTED, UNASSIGNED, owners, queue_hit, unassigned_queues
-from spark_jobs.domain.rules.rule import Cause, Follows, Rule, clients, everything, queues, severity_by_harm, topics
+from spark_jobs.domain.rules.rule import Cause, Rule, severity_by_harm
 from spark_jobs.domain.rules.split_views import split_views
 
 #: Which queues these causes leave without an owner depends on the strategy.
@@ -201,14 +201,4 @@ RULE = Rule(
     },
     evaluate=hits,
     severity=severity,
-    follows=(
-        Follows("DUPLICATE_CLIENT_ID", clients, (UnassignedCause.DUPLICATE_CLIENT_ID,)),
-        Follows("GROUP_OFFLINE", everything, (UnassignedCause.GROUP_OFFLINE,)),
-        Follows("SUBSCRIPTION_MISMATCH", everything, (UnassignedCause.MEMBER_NOT_SUBSCRIBED,)),
-        Follows("MIXED_STRATEGIES", everything, (UnassignedCause.MIXED_STRATEGIES,)),
-        Follows("MIXED_CLIENTS", everything, (UnassignedCause.MIXED_CLIENTS, UnassignedCause.MEMBER_BROADCASTS)),
-        Follows("MEMBERSHIP_VIEW_SPLIT", topics, (VIEWS_DISAGREE,)),
-        Follows("ORDERLY_LOCK_MISSING", queues, (UnassignedCause.WAITS_FOR_LOCK,)),
-        Follows("BROKER_NOT_READABLE", queues, (UnassignedCause.BROKER_NOT_READABLE,)),
-    ),
 )

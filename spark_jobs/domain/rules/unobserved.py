@@ -9,7 +9,8 @@ from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.window import from_micros, islands
 from spark_jobs.domain.phrases import NAMED, count
-from spark_jobs.domain.rules.rule import Cause, Rule, brokers, everything
+from spark_jobs.domain.rules.links import brokers, everything
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 NO_SNAPSHOTS, NOT_ANSWERED, NOTHING_RECORDED = "NO_SNAPSHOTS", "NOT_ANSWERED", "NOTHING_RECORDED"
 SILENT_BROKER, SILENT = "SILENT_BROKER", "SILENT"

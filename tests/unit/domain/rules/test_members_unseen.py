@@ -1,7 +1,7 @@
 """A group that members consume whom no broker lists."""
 
 from spark_jobs.domain.model.statuses import Reason
-from spark_jobs.domain.rules.members_unseen import RULE
+from spark_jobs.domain.rules.owners_unknown import MEMBERS_UNSEEN as RULE
 from tests.support.builders import audited_step, interval
 from tests.support.findings import rule_hit
 

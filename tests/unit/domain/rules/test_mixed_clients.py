@@ -10,8 +10,8 @@ from spark_jobs.domain.kernel.audited_step import Disagreement
 from spark_jobs.domain.model.finding import ConflictingValue
 from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.rules import mixed_strategies
-from spark_jobs.domain.rules.mixed_clients import RULE
+from spark_jobs.domain.rules.mixed_clients import MIXED_CLIENTS as RULE
+from spark_jobs.domain.rules.mixed_clients import MIXED_STRATEGIES
 from tests.support.builders import allocation, audited_step, broker_said, interval
 from tests.support.findings import rule_hit
 from tests.support.tables import cells
@@ -58,7 +58,7 @@ def _member(number: int, text: str) -> Member:
 def test_who_does_not_compute_alike(clients: str, mixed: str, cause: str) -> None:
     listed = [_member(number, text) for number, text in enumerate(clients.split(","), start=1)]
     step = audited_step(interval(0, 60, listed, allocation(listed, "0")))
-    assert len(list(mixed_strategies.RULE.hits(step))) == (mixed == "yes")
+    assert len(list(MIXED_STRATEGIES.hits(step))) == (mixed == "yes")
     assert [(hit.cause, hit.severity) for hit in RULE.hits(step)] == ([] if cause == "-" else [(cause, "INFO")])
 
 

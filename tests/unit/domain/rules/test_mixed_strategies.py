@@ -2,7 +2,7 @@
 
 from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.model.finding import ConflictingValue
-from spark_jobs.domain.rules.mixed_strategies import RULE
+from spark_jobs.domain.rules.mixed_clients import MIXED_STRATEGIES as RULE
 from tests.support.builders import allocation, audited_step, interval, members
 from tests.support.findings import rule_hit
 

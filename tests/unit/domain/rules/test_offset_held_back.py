@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.rules import consumer_stopped
-from spark_jobs.domain.rules.offset_held_back import RULE
+from spark_jobs.domain.rules.standing import CONSUMER_STOPPED
+from spark_jobs.domain.rules.standing import OFFSET_HELD_BACK as RULE
 from tests.support.builders import span
 from tests.support.client_groups import held
 from tests.support.client_steps import recorded_step, replayed
@@ -82,4 +82,4 @@ def test_it_ends_when_the_client_consumes_no_more_and_the_stall_is_the_rest() ->
 
 def _stopped(step: AuditedStep) -> list[str]:
     """The hits of CONSUMER_STOPPED: time and cause."""
-    return [f"{span(hit)} {hit.cause}" for hit in consumer_stopped.RULE.hits(step)]
+    return [f"{span(hit)} {hit.cause}" for hit in CONSUMER_STOPPED.hits(step)]

@@ -7,7 +7,7 @@ import pytest
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.rules import consumer_stalled, consumer_stopped
+from spark_jobs.domain.rules import standing
 from tests.support.builders import allocation, audited_step, interval, members, span
 from tests.support.samples import QueueSample, offsets
 from tests.support.tables import described
@@ -41,7 +41,7 @@ def lines(step: AuditedStep) -> list[str]:
     """`STALLED 0-220 c1 NOT_REPORTED ERROR 58`: rule, span, owner, cause, severity, messages that wait."""
     return [
         f"{rule.name.removeprefix('CONSUMER_')} {span(hit)} {hit.implicated} {hit.cause} {hit.severity} {hit.weight}"
-        for rule in (consumer_stopped.RULE, consumer_stalled.RULE)
+        for rule in (standing.CONSUMER_STOPPED, standing.CONSUMER_STALLED)
         for hit in rule.hits(step)
         if hit.queue and hit.queue.queue_id == 0
     ]

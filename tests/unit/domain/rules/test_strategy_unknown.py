@@ -7,7 +7,7 @@ import pytest
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.rules.strategy_unknown import RULE
+from spark_jobs.domain.rules.owners_unknown import STRATEGY_UNKNOWN as RULE
 from tests.support.builders import audited_step, interval, members
 from tests.support.client_steps import client_history
 from tests.support.tables import cells

@@ -1,4 +1,4 @@
-"""STRATEGY_UNKNOWN: a group's strategy, or one of its settings, is not known, so shares cannot be replayed."""
+"""MEMBERS_UNSEEN and STRATEGY_UNKNOWN: reasons of intervals that are not replayed, and so have no known owners."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import implementations
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import INFO
-from spark_jobs.domain.model.statuses import Reason
+from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, Reason
 from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rocketmq.strategies import (
     CONFIG,
@@ -18,8 +18,6 @@ from spark_jobs.domain.rocketmq.strategies import (
 )
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-#: Of a consumer that makes no progress: whether it should, is not known.
-OWNERS_UNKNOWN = "OWNERS_UNKNOWN"
 CUSTOM_STRATEGY, ROOMS_MISSING = "CUSTOM_STRATEGY", "ROOMS_MISSING"
 AS_REPORTED = "AS_REPORTED"
 ROOM_PATTERNS_MISSING, QUEUE_LISTS_MISSING = "ROOM_PATTERNS_MISSING", "QUEUE_LISTS_MISSING"
@@ -32,7 +30,14 @@ _CAUSES = {
 }
 
 
-def hits(step: AuditedStep) -> Iterator[RuleHit]:
+def _unseen_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per interval of an ordinary topic that an unseen client consumes; one condition per group and cause."""
+    for interval in step.intervals:
+        if interval.is_ordinary and interval.reason in CONSUMED_UNSEEN:
+            yield RuleHit(interval.start, interval.end, interval.reason)
+
+
+def _unknown_hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (interval of an ordinary topic, setting that is missing); one condition per group and setting."""
     settings = step.replays.settings if step.replays else StrategySettings()
     for interval in step.intervals:
@@ -58,7 +63,30 @@ def _missing(implementation: Implementation, settings: StrategySettings) -> str 
     return _CAUSES[name.partition("-")[0]] if is_missing else None
 
 
-RULE = Rule(
+MEMBERS_UNSEEN = Rule(
+    name="MEMBERS_UNSEEN",
+    headline="No broker lists the consumers of {groups}, and it is not offline",
+    meaning="No broker lists a member, but the group is not offline. Clients of a cluster-mode proxy register with "
+    "the proxy only. Owners are unknown; lag and verdicts are not. INFO.",
+    decided_by="A recorded proxy lists a member, or committed offsets advance in two rounds of the recorder. If "
+    "messages are produced and no offset advances for `stalled_after_seconds`, the group is offline.",
+    causes={
+        Reason.CONSUMED_THROUGH_PROXY: Cause(
+            "the cluster has a proxy",
+            "Record the group's consumer connections also from every proxy, on its remoting port. The proxies are "
+            "the connections of CID_DefaultHeartBeatSyncerTopic.",
+        ),
+        Reason.CONSUMED_BY_UNSEEN: Cause(
+            "no proxy is known",
+            "An unknown consumer commits offsets. Record the connections of every broker, and of "
+            "CID_DefaultHeartBeatSyncerTopic, whose connections are the proxies.",
+        ),
+    },
+    evaluate=_unseen_hits,
+    hit_severity=INFO,
+    lasts="settled_seconds",
+)
+STRATEGY_UNKNOWN = Rule(
     name="STRATEGY_UNKNOWN",
     headline="The strategy of {groups} is not known, or lacks a setting",
     meaning="A strategy cannot be replayed without a setting that clients do not report. The owners are unknown, or "
@@ -93,7 +121,7 @@ RULE = Rule(
             "clients name the class in their running info.",
         ),
     },
-    evaluate=hits,
+    evaluate=_unknown_hits,
     hit_severity=INFO,
     lasts=0,
 )
