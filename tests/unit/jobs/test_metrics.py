@@ -29,7 +29,12 @@ BUSY = (
     | {"headroom_messages_per_second": 0.0, "catches_up": True, "catch_up_seconds": 90.5}
     | {"retention_left_seconds": 3600.0}
 )
-OFFLINE_STATUS = {"member_count": 0, "unassigned_queues": 8, "queues_with_one_owner": 0, "double_owned_queues": 0}
+OFFLINE_STATUS: dict[str, Any] = {
+    "member_count": 0,
+    "unassigned_queues": 8,
+    "queues_with_one_owner": 0,
+    "double_owned_queues": 0,
+}
 OFFLINE_STATUS |= {"catches_up": False, "backlog_max": 70, "oldest_message_ms": 1500, "unassigned_queue_seconds": 90.5}
 key = partial(published.key, cluster="eu")
 
