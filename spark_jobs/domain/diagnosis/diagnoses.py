@@ -1,7 +1,7 @@
 """Every queue that stands in a step, with its facts and the line of the table that they lead to."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -41,12 +41,15 @@ def diagnoses(step: AuditedStep) -> Sequence[Diagnosis]:
         for part, facts in _parts(step, standing, client_id)
     ]
     by_topic = by_key((part for part, _, _ in measured), lambda part: part.queue.topic)
-    extents = {topic: _Extents(of_topic) for topic, of_topic in by_topic.items()}
-    complete = (
-        (part, client_id, replace(facts, extent=extents[part.queue.topic].of(part, client_id)))
-        for part, client_id, facts in measured
-    )
-    return [Diagnosis(part, client_id, facts, line_of(facts)) for part, client_id, facts in complete]
+    together: dict[tuple[str, Time, int], Set[Place]] = {}
+    diagnosed = []
+    for part, client_id, facts in measured:
+        key = part.queue.topic, (part.start, part.end), id(part.interval)
+        if key not in together:  # queues mostly share it
+            together[key] = _standing_together(part, by_topic[part.queue.topic])
+        complete = replace(facts, extent=_extent(part, client_id, together[key]))
+        diagnosed.append(Diagnosis(part, client_id, complete, line_of(complete)))
+    return diagnosed
 
 
 @cached_with_value
@@ -73,29 +76,19 @@ def _parts(step: AuditedStep, standing: Standing, client_id: str | None) -> Iter
         yield part, facts_of(step, part, client_id)
 
 
-class _Extents:
-    """The queues of a topic that stand at one time: those of one owner, or all."""
+def _standing_together(standing: Standing, of_topic: Iterable[Standing]) -> Set[Place]:
+    """The readable queues of the topic that stand for most of this time."""
+    shared: dict[Place, int] = defaultdict(int)
+    for each in of_topic:
+        shared[each.queue[1:]] += max(min(each.end, standing.end) - max(each.start, standing.start), 0)
+    lasting = standing.end - standing.start
+    return {queue for queue in standing.interval.queues or () if 2 * shared.get(queue, 0) >= lasting}
 
-    def __init__(self, standing: Sequence[Standing]) -> None:
-        self._standing = standing
-        self._known: dict[tuple[Time, int], Set[Place]] = {}
 
-    def of(self, standing: Standing, client_id: str | None) -> Extent:
-        """The widest set of two or more readable queues that stand together with this one, and no other queue."""
-        key = (standing.start, standing.end), id(standing.interval)
-        if key not in self._known:  # queues mostly share it
-            self._known[key] = self._of_time(standing)
-        together = self._known[key]
-        if len(together) == len(standing.interval.queues or ()) > 1:
-            return Extent.ALL_OF_TOPIC
-        allocation = standing.interval.allocation
-        owned = allocation.queues_of_client.get(client_id or "", frozenset()) if allocation else frozenset()
-        return Extent.ALL_OF_OWNER if owned and owned <= together else Extent.SOME
-
-    def _of_time(self, standing: Standing) -> Set[Place]:
-        """The readable queues that stand for most of this time."""
-        shared: dict[Place, int] = defaultdict(int)
-        for each in self._standing:
-            shared[each.queue[1:]] += max(min(each.end, standing.end) - max(each.start, standing.start), 0)
-        lasting = standing.end - standing.start
-        return {queue for queue in standing.interval.queues or () if 2 * shared.get(queue, 0) >= lasting}
+def _extent(standing: Standing, client_id: str | None, together: Set[Place]) -> Extent:
+    """The widest set of two or more readable queues that stand together with this one, and no other queue."""
+    if len(together) == len(standing.interval.queues or ()) > 1:
+        return Extent.ALL_OF_TOPIC
+    allocation = standing.interval.allocation
+    owned = allocation.queues_of_client.get(client_id or "", frozenset()) if allocation else frozenset()
+    return Extent.ALL_OF_OWNER if owned and owned <= together else Extent.SOME

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -88,7 +87,7 @@ def _listener_hits(step: AuditedStep, retried: Iterable[RuleHit]) -> Iterator[Ru
     none_came_back = _none_came_back(step)
     retried_of = by_key(retried, lambda hit: (hit.implicated, hit.topic))
     for client_id, client in step.history.clients.items():
-        for topic, failing in failing_listeners(client, step.window, step.settings):
+        for topic, failing in _failing_listeners(client, step.window, step.settings):
             lasts = bool(failing) and failing[-1].end - failing[0].start >= _RETRIED_WITHIN
             for span in seen_twice(failing):
                 start, end, _, rate = span
@@ -97,9 +96,9 @@ def _listener_hits(step: AuditedStep, retried: Iterable[RuleHit]) -> Iterator[Ru
                 yield RuleHit(
                     *(start, end, LISTENER_FAILS, topic),
                     implicated=client_id,
-                    severity=ERROR if rate.failed_percent >= MOST_PERCENT else WARN,
-                    weight=rate.failed_percent,
-                    measures={**rate._asdict(), **_counts(step)},
+                    severity=ERROR if rate["failed_percent"] >= MOST_PERCENT else WARN,
+                    weight=rate["failed_percent"],
+                    measures={**rate, **_counts(step)},
                     hint=_NONE_CAME_BACK if none_came_back and lasts and not client.consumes_orderly else None,
                 )
 
@@ -188,6 +187,53 @@ def _sent_back_time(step: AuditedStep, retry_topics: Iterable[str], topics: Iter
     return time[0], end, ERROR if is_most else WARN
 
 
+def _failing_listeners(
+    client: ClientHistory, window: StepWindow, settings: AuditSettings
+) -> Iterator[tuple[str, list[Span[Mapping[str, float]]]]]:
+    """Per ordinary topic the snapshots of the window that show a listener which rejects too much: messages a second
+    over the client's last minute, and the percentage that was rejected.
+    """
+    samples, thresholds = status_samples(client), settings.thresholds
+    if samples.most_failed_tps * 60 < thresholds.failing_messages:
+        return
+    seen = client.series.inside(window.read_from, window.end)
+    rows = np.arange(*samples.snapshot.searchsorted((seen.start, seen.stop)))
+    failed, consumed = samples.failed_tps[rows], samples.consumed_tps[rows]
+    # NaN compares false: what is unknown does not fail.
+    fails = (failed * 60 >= thresholds.failing_messages) & (failed * 100 >= consumed * thresholds.failing_percent)
+    rows = rows[fails]
+    for code in np.unique(samples.topic[rows]).tolist():
+        if not samples.topics[code].startswith(RETRY):
+            spans: list[Span[Mapping[str, float]]] = []
+            for row in rows[samples.topic[rows] == code].tolist():
+                failed_tps, tps = float(samples.failed_tps[row]), float(samples.consumed_tps[row])
+                rate = {
+                    "failed_per_second": failed_tps,
+                    "consumed_per_second": tps,
+                    "failed_percent": failed_tps * 100 / tps,
+                }
+                spans.append(span_of_snapshot(client, int(samples.snapshot[row]), window, settings.max_gap, rate))
+            yield samples.topics[code], [span for span in spans if span.start < span.end]
+
+
+def dead_letters(step: AuditedStep) -> Span[int] | None:
+    """Messages that the broker moved to `%DLQ%` + group after `maxReconsumeTimes` (16, `SendMessageProcessor`) in the
+    step, between the samples that show it; None: none, or unknown.
+    """
+    samples, window = step.history.topics.get(DEAD_LETTERS + step.history.consumer_group), step.window
+    if samples is None:
+        return None
+    rows = samples.inside(window.read_from, window.end)
+    times, offsets = samples.times[rows], samples.max_offset[rows]
+    grown = np.where((offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN), offsets[1:] - offsets[:-1], 0)
+    new = np.maximum(grown, 0).sum(axis=1) * (times[1:] >= window.start)
+    growing = np.flatnonzero(new)
+    if not growing.size:
+        return None
+    first, last = int(times[growing[0]]), int(times[growing[-1] + 1])
+    return Span(max(first, window.start), max(last, window.start + 1), last, int(new.sum()))
+
+
 RULE = Rule(
     name="CONSUME_FAILING",
     headline="Listeners of {groups} fail to consume messages",
@@ -226,52 +272,3 @@ RULE = Rule(
     hit_severity=WARN,
     lasts=0,
 )
-
-
-class FailureRate(NamedTuple):
-    """One client and topic over the client's last minute: messages a second, and the percentage that was rejected."""
-
-    failed_per_second: float
-    consumed_per_second: float
-    failed_percent: float
-
-
-def failing_listeners(
-    client: ClientHistory, window: StepWindow, settings: AuditSettings
-) -> Iterator[tuple[str, list[Span[FailureRate]]]]:
-    """Per ordinary topic the snapshots of the window that show a listener which rejects too much."""
-    samples, thresholds = status_samples(client), settings.thresholds
-    if samples.most_failed_tps * 60 < thresholds.failing_messages:
-        return
-    seen = client.series.inside(window.read_from, window.end)
-    rows = np.arange(*samples.snapshot.searchsorted((seen.start, seen.stop)))
-    failed, consumed = samples.failed_tps[rows], samples.consumed_tps[rows]
-    # NaN compares false: what is unknown does not fail.
-    fails = (failed * 60 >= thresholds.failing_messages) & (failed * 100 >= consumed * thresholds.failing_percent)
-    rows = rows[fails]
-    for code in np.unique(samples.topic[rows]).tolist():
-        if not samples.topics[code].startswith(RETRY):
-            spans = []
-            for row in rows[samples.topic[rows] == code].tolist():
-                failed_tps, tps = float(samples.failed_tps[row]), float(samples.consumed_tps[row])
-                rate = FailureRate(failed_tps, tps, failed_tps * 100 / tps)
-                spans.append(span_of_snapshot(client, int(samples.snapshot[row]), window, settings.max_gap, rate))
-            yield samples.topics[code], [span for span in spans if span.start < span.end]
-
-
-def dead_letters(step: AuditedStep) -> Span[int] | None:
-    """Messages that the broker moved to `%DLQ%` + group after `maxReconsumeTimes` (16, `SendMessageProcessor`) in the
-    step, between the samples that show it; None: none, or unknown.
-    """
-    samples, window = step.history.topics.get(DEAD_LETTERS + step.history.consumer_group), step.window
-    if samples is None:
-        return None
-    rows = samples.inside(window.read_from, window.end)
-    times, offsets = samples.times[rows], samples.max_offset[rows]
-    grown = np.where((offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN), offsets[1:] - offsets[:-1], 0)
-    new = np.maximum(grown, 0).sum(axis=1) * (times[1:] >= window.start)
-    growing = np.flatnonzero(new)
-    if not growing.size:
-        return None
-    first, last = int(times[growing[0]]), int(times[growing[-1] + 1])
-    return Span(max(first, window.start), max(last, window.start + 1), last, int(new.sum()))

@@ -1,7 +1,5 @@
 """NEAR_CAPACITY: a member consumes nearly as much as it can, or one of its queues receives nearly what it can take."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -20,6 +18,14 @@ from spark_jobs.domain.status.throughput import AS_SET, Changes, Rates, Throughp
 from spark_jobs.domain.status.utilization import Bottleneck, owners_of, queue_limit, read_rows
 
 HOT = "HOT"
+#: Changes of which an advice names the best one.
+_WHAT = {
+    "with_twice_the_threads": "twice the consume threads",
+    "with_more_members": "{members}",
+    "with_twice_the_queues": "twice the queues",
+    "with_half_the_response_time": "a listener that is twice as fast",
+    "with_no_pull_interval": "a pull interval of 0",
+}
 
 
 class _Member(NamedTuple):
@@ -30,21 +36,38 @@ class _Member(NamedTuple):
     rates: Rates
 
 
-class _Received(NamedTuple):
-    """Messages received by one member in one interval: the places of its queues, and messages a second into each."""
-
-    row: IntervalProgress
-    places: Sequence[int]
-    rates: Sequence[float]
-
-    @property
-    def average(self) -> float:
-        """Messages a second into one queue, on average."""
-        return sum(self.rates) / len(self.rates)
-
-
 #: A row of progress, and the start and end of the time in which its messages were produced.
 _Row = tuple[IntervalProgress, int, int]
+
+
+class MemberDemand(NamedTuple):
+    """Messages a second that a member receives: in all, and into the queue (or, on average, each of the queues of the
+    topic) that gets most. Of the topic of which it owns most queues: how many it `owned`, all `readable` ones, and the
+    `members`, connections; 0: unknown.
+    """
+
+    received: float
+    per_queue: float
+    owned: int
+    readable: int
+    members: int
+
+    @property
+    def more_members(self) -> int | None:
+        """How many more members make an even share one queue smaller than this member's; None: it owns one, or none, or
+        shares are not known to be even.
+        """
+        if self.owned < 2 or not self.members:
+            return None
+        return max(-(-self.readable // (self.owned - 1)) - self.members, 1)
+
+    def used(self, listener: float, queue: float) -> float:
+        """The part of its limit that it reaches, if it can consume these messages a second, in all and of a queue."""
+        return max(self.received / listener, self.per_queue / queue)
+
+
+#: A member's `Throughput` with changed settings: messages a second of its listener, and of each of its queues.
+RatesWith = Callable[[Changes], tuple[float, float]]
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -111,13 +134,12 @@ def _hot_queues(step: AuditedStep, members: Sequence[_Member], rows: Sequence[_R
         for member in members:
             throughput = member.throughput.between(progress.start, progress.end)
             received = _received(row, member.client_id)
-            if throughput is None or received is None:
+            if throughput is None or not received:
                 continue
-            limit_rate = throughput.on_average()[1] * part
-            hottest = max(received.rates)
-            if hottest >= limit_rate > received.average:
+            limit_rate, hottest = throughput.on_average()[1] * part, max(received.values())
+            if hottest >= limit_rate > _average(received):
                 demand = _demand(step, member, progress.start, rows)._replace(per_queue=hottest)
-                queue = queue_at(progress, received.places[received.rates.index(hottest)], HOT)
+                queue = queue_at(progress, max(received, key=lambda place: received[place]), HOT)
                 time, limit = (progress.start, progress.end), Bottleneck.HOT_QUEUE
                 rates, response_ms = throughput.on_average, throughput.response_ms
                 yield _hit(member, time, limit, demand, rates, response_ms, queue)
@@ -126,18 +148,18 @@ def _hot_queues(step: AuditedStep, members: Sequence[_Member], rows: Sequence[_R
 def _demand(step: AuditedStep, member: _Member, at: int, rows: Sequence[_Row]) -> MemberDemand:
     """Return what a member receives at a time (microseconds), by the intervals that last long enough to show it."""
     current = [row for row in rows if row[0].start <= at < row[0].end]
-    topics = [received for row in current if (received := _received(row, member.client_id))]
+    topics = [(row[0], received) for row in current if (received := _received(row, member.client_id))]
     if not topics:
         return MemberDemand(0.0, 0.0, 0, 0, 0)
-    lasting = [topic for topic in topics if _is_long(step, topic.row)]
-    most = max(topics, key=lambda topic: len(topic.places))
-    interval = most.row.interval
+    lasting = [received for row, received in topics if _is_long(step, row)]
+    most, owned = max(topics, key=lambda topic: len(topic[1]))
+    interval = most.interval
     # Where a strategy leaves a member without queues, one more member may get none, too.
     is_even = interval.allocation is not None and all(interval.allocation.queues_per_member)
     return MemberDemand(
-        received=sum(sum(topic.rates) for topic in lasting),
-        per_queue=max((topic.average for topic in lasting), default=0.0),
-        owned=len(most.places),
+        received=sum(sum(received.values()) for received in lasting),
+        per_queue=max(map(_average, lasting), default=0.0),
+        owned=len(owned),
         readable=len(interval.queues or ()),
         members=len(interval.members or ()) if is_even else 0,
     )
@@ -147,14 +169,17 @@ def _is_long(step: AuditedStep, row: IntervalProgress) -> bool:
     return row.end - row.start >= step.settings.thresholds.near_capacity_seconds * SECOND
 
 
-def _received(row: _Row, client_id: str) -> _Received | None:
-    """Return what a client received in one interval; None: it owned no queue, or the owners are unknown."""
+def _received(row: _Row, client_id: str) -> dict[int, float]:
+    """Messages a second into each queue that a client owned in one interval, by place; empty: none is known."""
     progress, start, end = row
     owners = owners_of(progress)
     places = [place for place, ids in enumerate(owners.owner_ids) if client_id in ids] if owners else []
-    produced = progress.produced.tolist()
-    seconds = (end - start) / SECOND
-    return _Received(progress, places, [max(produced[place], 0) / seconds for place in places]) if places else None
+    produced, seconds = progress.produced.tolist(), (end - start) / SECOND
+    return {place: max(produced[place], 0) / seconds for place in places}
+
+
+def _average(received: Mapping[int, float]) -> float:
+    return sum(received.values()) / len(received)
 
 
 def _hit(
@@ -175,6 +200,35 @@ def _hit(
         measures=measures,
         hint=best_change(measures),
     )
+
+
+def relief(demand: MemberDemand, rates: RatesWith, response_ms: float) -> dict[str, float | None]:
+    """The `utilization`, and the one that each change would leave, by name; None: not possible. Twice the queues
+    receive half of the messages each; with a queue less, the member receives that part less.
+    """
+    as_set, more = rates(AS_SET), demand.more_members
+    fewer = demand._replace(received=demand.received * (demand.owned - 1) / demand.owned) if more else None
+    return {
+        "utilization": demand.used(*as_set),
+        "with_twice_the_threads": demand.used(*rates(Changes(threads_times=2))),
+        "with_more_members": fewer.used(*as_set) if fewer else None,
+        "with_twice_the_queues": demand._replace(per_queue=demand.per_queue / 2).used(*as_set),
+        "with_half_the_response_time": demand.used(*rates(Changes(response_ms=response_ms / 2))),
+        "with_no_pull_interval": demand.used(*rates(Changes(pull_interval_ms=0))),
+        "more_members": more,
+    }
+
+
+def best_change(measures: Mapping[str, float | None]) -> str:
+    """A sentence that names the change of `relief` with the least utilization, of equals the first."""
+    now = measures["utilization"] or 0.0
+    utilizations = {name: value for name in _WHAT if (value := measures[name]) is not None}
+    best = min(utilizations, key=lambda name: utilizations[name])
+    if percent_text(utilizations[best]) == percent_text(now):
+        return "No single change of its threads, pulls, listener, queues or members would help."
+    what = _WHAT[best].format(members=count(int(measures["more_members"] or 0), "more member"))
+    least = percent_text(utilizations[best])
+    return f"Of all single changes, {what} would help most: {least} instead of {percent_text(now)}."
 
 
 RULE = Rule(
@@ -205,71 +259,3 @@ RULE = Rule(
     lasts="near_capacity_seconds",
     needs=(CLIENT_SNAPSHOTS,),
 )
-
-
-class MemberDemand(NamedTuple):
-    """Messages a second that a member receives: in all, and into the queue (or, on average, each of the queues of the
-    topic) that gets most. Of the topic of which it owns most queues: how many it `owned`, all `readable` ones, and the
-    `members`, connections; 0: unknown.
-    """
-
-    received: float
-    per_queue: float
-    owned: int
-    readable: int
-    members: int
-
-    @property
-    def more_members(self) -> int | None:
-        """How many more members make an even share one queue smaller than this member's; None: it owns one, or none, or
-        shares are not known to be even.
-        """
-        if self.owned < 2 or not self.members:
-            return None
-        return max(-(-self.readable // (self.owned - 1)) - self.members, 1)
-
-    def used(self, listener: float, queue: float) -> float:
-        """The part of its limit that it reaches, if it can consume these messages a second, in all and of a queue."""
-        return max(self.received / listener, self.per_queue / queue)
-
-
-#: A member's `Throughput` with changed settings: messages a second of its listener, and of each of its queues.
-RatesWith = Callable[[Changes], tuple[float, float]]
-
-
-def relief(demand: MemberDemand, rates: RatesWith, response_ms: float) -> dict[str, float | None]:
-    """The `utilization`, and the one that each change would leave, by name; None: not possible. Twice the queues
-    receive half of the messages each; with a queue less, the member receives that part less.
-    """
-    as_set, more = rates(AS_SET), demand.more_members
-    fewer = demand._replace(received=demand.received * (demand.owned - 1) / demand.owned) if more else None
-    return {
-        "utilization": demand.used(*as_set),
-        "with_twice_the_threads": demand.used(*rates(Changes(threads_times=2))),
-        "with_more_members": fewer.used(*as_set) if fewer else None,
-        "with_twice_the_queues": demand._replace(per_queue=demand.per_queue / 2).used(*as_set),
-        "with_half_the_response_time": demand.used(*rates(Changes(response_ms=response_ms / 2))),
-        "with_no_pull_interval": demand.used(*rates(Changes(pull_interval_ms=0))),
-        "more_members": more,
-    }
-
-
-_WHAT = {
-    "with_twice_the_threads": "twice the consume threads",
-    "with_more_members": "{members}",
-    "with_twice_the_queues": "twice the queues",
-    "with_half_the_response_time": "a listener that is twice as fast",
-    "with_no_pull_interval": "a pull interval of 0",
-}
-
-
-def best_change(measures: Mapping[str, float | None]) -> str:
-    """A sentence that names the change of `relief` with the least utilization, of equals the first."""
-    now = measures["utilization"] or 0.0
-    utilizations = {name: value for name in _WHAT if (value := measures[name]) is not None}
-    best = min(utilizations, key=lambda name: utilizations[name])
-    if percent_text(utilizations[best]) == percent_text(now):
-        return "No single change of its threads, pulls, listener, queues or members would help."
-    what = _WHAT[best].format(members=count(int(measures["more_members"] or 0), "more member"))
-    least = percent_text(utilizations[best])
-    return f"Of all single changes, {what} would help most: {least} instead of {percent_text(now)}."

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Moves
 from spark_jobs.domain.model.finding import RuleHit
@@ -15,14 +14,8 @@ MEMBER_CHANGES = "MEMBER_CHANGES"
 ROUTE_CHANGES = "ROUTE_CHANGES"
 
 
-class RebalanceMoment(NamedTuple):
-    """One rebalance of a group at a time: queues moved of all topics, by members or not, and who joined or left."""
-
-    at: int
-    queues_moved: int
-    minimum_moves: int
-    by_members: bool
-    clients: frozenset[str]
+#: One rebalance of a group: when, and the moves of all topics that rebalanced then.
+_Moment = tuple[int, Sequence[Moves]]
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -31,44 +24,35 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     if len(step.rebalances) < thresholds.storm_rebalances:
         return
     by_moment = groupby(step.rebalances, key=lambda rebalance: rebalance.moment)
-    moments = [_moment(at, [rebalance.moves for rebalance in rebalances]) for at, rebalances in by_moment]
+    moments = [(at, [rebalance.moves for rebalance in rebalances]) for at, rebalances in by_moment]
     for storm in storms(moments, thresholds.storm_rebalances, thresholds.storm_seconds * SECOND):
-        by_members = sum(moment.by_members for moment in storm) * 2 >= len(storm)
+        by_members = sum(any(change.triggers[0][0].startswith("MEMBER_") for change in moves) for _, moves in storm)
+        changes = [change for _, moves in storm for change in moves]
         yield RuleHit(
-            *(storm[0].at, storm[-1].at, MEMBER_CHANGES if by_members else ROUTE_CHANGES),
+            *(storm[0][0], storm[-1][0], MEMBER_CHANGES if by_members * 2 >= len(storm) else ROUTE_CHANGES),
             implicated=_client_of(storm),
             measures={
-                "minimum_moves": sum(moment.minimum_moves for moment in storm),
-                "queues_moved": sum(moment.queues_moved for moment in storm),
+                "minimum_moves": sum(change.least or 0 for change in changes),
+                "queues_moved": sum(change.moved or 0 for change in changes),
                 "rebalances": len(storm),
             },
         )
 
 
-def _moment(at: int, moves: Sequence[Moves]) -> RebalanceMoment:
-    """Return what all topics that rebalanced then moved."""
-    return RebalanceMoment(
-        at,
-        sum(change.moved or 0 for change in moves),
-        sum(change.least or 0 for change in moves),
-        any(change.triggers[0][0].startswith("MEMBER_") for change in moves),
-        frozenset(client_id for change in moves for client_id in (*change.joined, *change.left)),
-    )
-
-
-def _client_of(storm: Sequence[RebalanceMoment]) -> str | None:
+def _client_of(storm: Sequence[_Moment]) -> str | None:
     """The client id that joined or left in most of the rebalances, if in half of them at least."""
-    times = Counter(client_id for moment in storm for client_id in sorted(moment.clients))
+    ids = ({client_id for change in moves for client_id in (*change.joined, *change.left)} for _, moves in storm)
+    times = Counter(client_id for of_moment in ids for client_id in of_moment)
     client_id, most = max(times.items(), key=lambda item: (item[1], item[0]), default=(None, 0))
     return client_id if most * 2 >= len(storm) else None
 
 
-def storms(moments: Sequence[RebalanceMoment], minimum: int, within: int) -> list[Sequence[RebalanceMoment]]:
+def storms(moments: Sequence[_Moment], minimum: int, within: int) -> list[Sequence[_Moment]]:
     """The storms: runs of at least `minimum` moments within `within` microseconds; runs that overlap are one."""
     runs: list[tuple[int, int]] = []
     for first in range(len(moments) - minimum + 1):
         last = first + minimum - 1
-        if moments[last].at - moments[first].at < within:
+        if moments[last][0] - moments[first][0] < within:
             begin = runs.pop()[0] if runs and runs[-1][1] >= first else first
             runs.append((begin, last))
     return [moments[first : last + 1] for first, last in runs]
