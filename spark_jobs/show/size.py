@@ -18,8 +18,7 @@ from spark_jobs.domain.what_if.fleet_size import (
     fleet_need,
     why_no_verdict,
 )
-from spark_jobs.domain.what_if.refuted import refuted
-from spark_jobs.domain.what_if.size import Goals, Size, size
+from spark_jobs.domain.what_if.size import Goals, Size, refuted, size
 from spark_jobs.show.coverage import observed_parts
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.rows import GROUP

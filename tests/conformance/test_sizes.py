@@ -14,8 +14,7 @@ from spark_jobs.domain.model.intervals import Interval, StepGrid
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.what_if.cases import Case, Change
 from spark_jobs.domain.what_if.outcome import CaseOutcome, compare
-from spark_jobs.domain.what_if.refuted import refuted
-from spark_jobs.domain.what_if.size import Goals, size
+from spark_jobs.domain.what_if.size import Goals, refuted, size
 from spark_jobs.errors import StrategyError
 from spark_jobs.pipeline.publish.rows import tables
 from spark_jobs.show.size import fleet_needs

@@ -14,12 +14,15 @@ from spark_jobs.domain.model.history import OffsetSamples
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.status.throughput import Changes, Rates, Throughput, Times
 from spark_jobs.domain.what_if.cases import Case, recorded_id
-from spark_jobs.domain.what_if.recorded import BacklogCourse, Recorded, spans_of
+from spark_jobs.domain.what_if.recorded import BacklogCourse, Messages, Recorded, spans_of
 
 #: A pace is what a member with a backlog kept up for so long, in seconds; else what it did for so long.
 _REACHED_SECONDS, _SEEN_SECONDS = 60, 20
 #: A queue with no more waiting than comes in within this time is kept up with: offsets are committed every 5 seconds.
 _KEPT_UP_SECONDS = 15
+
+
+Flags = NDArray[np.bool_]
 
 
 class Pace(NamedTuple):
@@ -129,13 +132,22 @@ def members_of(recorded: Recorded) -> Members:
     """The pace of a client id is its highest over `_REACHED_SECONDS` with a backlog, or else over `_SEEN_SECONDS`."""
     paces: dict[str, Pace] = {}
     stalled_times: list[StalledTime] = []
+    course = recorded.course
     for rows, client_id, columns in _owned(recorded):
-        span = _Span(recorded, rows, columns)
-        for pace in span.paces():
-            known = paces.get(client_id)
-            if known is None or (pace.reached, pace.rate) > (known.reached, known.rate):
+        times, known = course.times[rows], np.asarray(course.known[rows][:, columns].all(axis=1))
+        produced, taken, waiting = (
+            matrix[rows][:, columns].sum(axis=1) for matrix in (course.produced, course.consumed, course.waiting)
+        )
+        backlogged = waiting > np.maximum(np.diff(produced, prepend=produced[0]), recorded.allowed_lag)
+        for pace in _paces(times, known, taken, backlogged):
+            before = paces.get(client_id)
+            if before is None or (pace.reached, pace.rate) > (before.reached, before.rate):
                 paces[client_id] = pace
-        stalled_times += [StalledTime(client_id, *time) for time in span.stalled_times()]
+        still = (np.diff(taken) == 0) & (np.diff(waiting) > 0) & known[1:]
+        for first, last in np.flatnonzero(np.diff(still, prepend=False, append=False)).reshape(-1, 2).tolist():
+            # Longer than a state holds without another sample.
+            if times[last] - times[first] > recorded.max_gap:
+                stalled_times.append(StalledTime(client_id, int(times[first]), int(times[last])))
     return Members(paces, stalled_times, recorded.reported)
 
 
@@ -154,42 +166,21 @@ def _owned(recorded: Recorded) -> Iterator[tuple[slice, str, list[int]]]:
             yield from ((rows, client_id, columns) for client_id, columns in columns_of_client.items())
 
 
-class _Span:
-    """One client over a span of rows: the sums over its queues."""
-
-    def __init__(self, recorded: Recorded, rows: slice, columns: Sequence[int]) -> None:
-        course = recorded.course
-        self._times, self._max_gap = course.times[rows], recorded.max_gap
-        self._known = np.asarray(course.known[rows][:, columns].all(axis=1))
-        produced, self._taken, self._waiting = (
-            matrix[rows][:, columns].sum(axis=1) for matrix in (course.produced, course.consumed, course.waiting)
-        )
-        grown = np.diff(produced, prepend=produced[0])
-        self._backlogged = self._waiting > np.maximum(grown, recorded.allowed_lag)
-
-    def paces(self) -> Iterator[Pace]:
-        """The highest with a backlog, and the highest of all, if there are any."""
-        for seconds, reached in ((_REACHED_SECONDS, True), (_SEEN_SECONDS, False)):
-            ends = np.searchsorted(self._times, self._times + seconds * SECOND)
-            starts = np.flatnonzero(ends < len(self._times))
-            ends = ends[starts]
-            is_usable = _all_between(self._known, starts + 1, ends)
-            if reached:
-                is_usable &= _all_between(self._backlogged, starts, ends)
-            rates = (self._taken[ends] - self._taken[starts]) / (self._times[ends] - self._times[starts]) * SECOND
-            if is_usable.any() and (rate := float(rates[is_usable].max())) > 0:
-                yield Pace(rate, reached)
-
-    def stalled_times(self) -> Iterator[tuple[int, int]]:
-        """Longer than a state holds without another sample."""
-        still = np.asarray((np.diff(self._taken) == 0) & (np.diff(self._waiting) > 0) & self._known[1:])
-        edges = np.flatnonzero(np.diff(still, prepend=False, append=False))
-        for first, last in edges.reshape(-1, 2).tolist():
-            if self._times[last] - self._times[first] > self._max_gap:
-                yield int(self._times[first]), int(self._times[last])
+def _paces(times: Times, known: Flags, taken: Messages, backlogged: Flags) -> Iterator[Pace]:
+    """The highest with a backlog, and the highest of all, if there are any, of one client over a span of rows."""
+    for seconds, reached in ((_REACHED_SECONDS, True), (_SEEN_SECONDS, False)):
+        ends = np.searchsorted(times, times + seconds * SECOND)
+        starts = np.flatnonzero(ends < len(times))
+        ends = ends[starts]
+        is_usable = _all_between(known, starts + 1, ends)
+        if reached:
+            is_usable &= _all_between(backlogged, starts, ends)
+        rates = (taken[ends] - taken[starts]) / (times[ends] - times[starts]) * SECOND
+        if is_usable.any() and (rate := float(rates[is_usable].max())) > 0:
+            yield Pace(rate, reached)
 
 
-def _all_between(true: NDArray[np.bool_], first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _all_between(true: Flags, first: Times, last: Times) -> Flags:
     """Return whether all of `[first, last]` are true."""
     wrong = np.concatenate([[0], np.cumsum(~true)])
     return np.asarray(wrong[last + 1] == wrong[first])

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,18 +64,14 @@ def simulate(
 ) -> Simulation | None:
     """Return what waits, given who owns what; None: of some owner nothing shows how fast it could be."""
     run = Run(case, inflow(case, recorded), members)
-    owners = {own.client_id for of_topic in owned.values() for assignment in of_topic for own in run.owned(assignment)}
+    owners = {own[0] for of_topic in owned.values() for assignment in of_topic for own in run.owned(assignment)}
     if any(run.rates_of(client_id) is None for client_id in owners):
         return None
     return run.played(spans_of(owned), owned)
 
 
-class _OwnedQueue(NamedTuple):
-    """A queue of a client: its column, and by how many connections of the client id it is owned."""
-
-    client_id: str
-    column: int
-    connections: int
+#: A client id, the column of a queue that it owns, and by how many of its connections.
+_OwnedQueue = tuple[str, int, int]
 
 
 @dataclass
@@ -103,7 +100,7 @@ class Run:
         key = assignment.topic, id(assignment.allocation)
         if key not in self._owned:
             self._owned[key] = [
-                _OwnedQueue(client_id, column, connections)
+                (client_id, column, connections)
                 for column, owners in self.course.by_column(assignment, assignment.allocation.owners)
                 for client_id, connections in Counter(assignment.client_ids[owner] for owner in owners).items()
             ]
@@ -187,13 +184,13 @@ class Run:
         self, replayed: Sequence[Assignment], served: NDArray[np.bool_]
     ) -> tuple[list[str], Service, NDArray[np.int64]]:
         """Client ids of the servers, who serves what, and per entry its connections."""
-        owned = [queue for assignment in replayed for queue in self.owned(assignment) if served[queue.column]]
-        owned.sort(key=lambda queue: queue.client_id)
-        client_ids = sorted({queue.client_id for queue in owned})
+        owned = [queue for assignment in replayed for queue in self.owned(assignment) if served[queue[1]]]
+        client_ids = sorted({client_id for client_id, _, _ in owned})
         numbers = {client_id: number for number, client_id in enumerate(client_ids)}
-        entries = [(numbers[queue.client_id], queue.column, queue.connections) for queue in owned]
-        server, column, connections = np.array(entries, np.int64).reshape(-1, 3).T
-        return client_ids, Service(server, column), connections
+        entries = [(numbers[client_id], column, connections) for client_id, column, connections in owned]
+        entries.sort(key=itemgetter(0))
+        server, columns, connections = np.array(entries, np.int64).reshape(-1, 3).T
+        return client_ids, Service(server, columns), connections
 
 
 def _columns(values: Sequence[Any], rows: int) -> Amounts:

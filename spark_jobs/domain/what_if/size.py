@@ -13,7 +13,7 @@ from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.what_if.cases import Case, Change
 from spark_jobs.domain.what_if.fluid import Amounts, Places, inflow
-from spark_jobs.domain.what_if.outcome import drained_after
+from spark_jobs.domain.what_if.outcome import CaseOutcome, compare, drained_after
 from spark_jobs.domain.what_if.pace import members_of, uncommitted_seconds
 from spark_jobs.domain.what_if.recorded import Assignment, BacklogCourse, Recorded, recorded
 from spark_jobs.domain.what_if.simulation import assignments_in, simulate
@@ -22,6 +22,8 @@ from spark_jobs.domain.what_if.simulation import assignments_in, simulate
 _PEAK_SECONDS, _EVERY_SECONDS = 300, 60
 #: No group is tried with more members than this, or more times its queues.
 _MOST_MEMBERS, _MOST_QUEUES = 1024, 8
+#: The model may be wrong by this part of the highest backlog, or by so many messages.
+_ERROR, _ERROR_MESSAGES = 0.1, 20
 
 
 class Goals(NamedTuple):
@@ -93,6 +95,12 @@ def size(steps: Sequence[AuditedStep], goals: Goals, load: float, configured: St
     return Size(members, trials.queues, peak, trials.tried_with(members, 1), needs)
 
 
+def _of_size(members: int, times: int, load: float) -> Case:
+    """So many members, and so many times the queues."""
+    queues = Change("x", times) if times > 1 else None
+    return Case(f"{members}", members=Change("=", members), queues=queues, load=load)
+
+
 @dataclass
 class _Trials:
     """The group with other numbers of members, each tried once; `queues`: of the topic with most."""
@@ -142,14 +150,7 @@ class _Trials:
 
     def tried_with(self, members: int, times: int) -> SizeOutcome:
         """So many members, and so many times the queues."""
-        case = Case(
-            f"{members}",
-            members=Change("=", members),
-            unique_ids=True,
-            same_subscriptions=True,
-            queues=Change("x", times) if times > 1 else None,
-            load=self.load,
-        )
+        case = replace(_of_size(members, times, self.load), unique_ids=True, same_subscriptions=True)
         owned = assignments_in(case, self.history, self.replays)
         played = simulate(case, owned, self.history, self.members)
         tried = self._at_peak(case, owned, SizeOutcome(members, self.queues * times, 0, None, False, None, None, False))
@@ -203,3 +204,29 @@ def _peak_windows(course: BacklogCourse) -> tuple[Places, Amounts]:
 def _summed(steps: Amounts) -> Amounts:
     """From the first row on: 0, then what was added up to each later one."""
     return np.vstack([np.zeros((1, steps.shape[1])), np.cumsum(steps, axis=0)])
+
+
+def refuted(steps: Sequence[AuditedStep], needed: Size, load: float, configured: StrategySettings) -> str | None:
+    """The reason not to size the group so: with the recorded pauses, ids and subscriptions a size falls behind, and the
+    present one does not. None: none does.
+    """
+    groups = [need.group for need in needed.needs if need.group]
+    cases = [_of_size(needed.members, 1, load)]
+    cases += [_of_size(group.members, group.queues // max(needed.queues, 1), load) for group in groups]
+    compared = compare(steps, cases, configured)
+    if compared is None:
+        return None
+    today, *outcomes = compared.cases
+    sizes = [str(group.members) for group, outcome in zip(groups, outcomes, strict=True) if _is_worse(outcome, today)]
+    if not sizes:
+        return None
+    return f"with that time's pauses, ids and subscriptions, a group of {', '.join(dict.fromkeys(sizes))} falls behind"
+
+
+def _is_worse(outcome: CaseOutcome, today: CaseOutcome) -> bool:
+    """Return whether more queues have no owner, or a backlog is left that is greater than the model's error."""
+    if outcome.unassigned_queues > today.unassigned_queues:
+        return True
+    if outcome.last is None or today.last is None or today.highest is None or outcome.at_most:
+        return False
+    return outcome.drained_after is None and outcome.last > today.last + max(_ERROR * today.highest, _ERROR_MESSAGES)
