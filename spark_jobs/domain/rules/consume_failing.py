@@ -146,7 +146,7 @@ def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _hint(answered: bool, fails: bool, slow: Slow) -> str:
-    """Return what running info says of failures, or that it is not recorded."""
+    """Sentences on where to look, by the clients' running info, or a sentence that it is not recorded."""
     if not answered:
         return (
             "If there are none, a listener may take longer than consumeTimeout (15 min by default): the client then "
@@ -159,7 +159,7 @@ def _hint(answered: bool, fails: bool, slow: Slow) -> str:
 
 
 def _detail(finding: Finding) -> str:
-    """Return what fails, how many messages came back, and how long they may take; empty for what was given up."""
+    """The part that fails, or how long one takes, and the messages that came back; empty for what was given up."""
     measures = {name: int(value) for name, value in finding.evidence.measures or () if value is not None}
     texts = []
     if finding.cause == LISTENER_FAILS:

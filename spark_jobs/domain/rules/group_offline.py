@@ -59,7 +59,7 @@ def _hint(step: AuditedStep, start: int, end: int) -> str | None:
 
 
 def _queues(step: AuditedStep, start: int, end: int) -> list[QueueEvidence]:
-    """Return what the samples in `[start, end)` (microseconds) show of every queue of the group."""
+    """The backlog and traffic of every queue of the group by the samples in `[start, end)` (microseconds)."""
     offsets = step.history.offsets.items()
     queues = (FindingQueue(topic, *place, NO_MEMBERS) for topic, samples in offsets for place in samples.queues)
     return queue_evidence(step.history, None, (QueueSpan(queue, start, end) for queue in queues), window=step.window)[0]
