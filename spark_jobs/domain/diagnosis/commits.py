@@ -27,7 +27,7 @@ class SeldomCommits(NamedTuple):
 
 @cached_with_value
 def seldom_commits(samples: OffsetSamples, start: int, end: int, cadence: int) -> SeldomCommits | None:
-    """Return how a topic's offsets are committed in `[start, end)`; None: not seldom, or too few commits show it.
+    """The usual distance of a topic's commits in `[start, end)`; None: not seldom, or too few commits show it.
 
     At each commit, the offsets move of all queues in which messages waited.
     """

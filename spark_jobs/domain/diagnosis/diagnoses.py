@@ -42,14 +42,14 @@ def diagnoses(step: AuditedStep) -> Sequence[Diagnosis]:
     ]
     by_topic = by_key((part for part, _, _ in measured), lambda part: part.queue.topic)
     together: dict[tuple[str, Time, int], Set[Place]] = {}
-    found = []
+    diagnosed = []
     for part, client_id, facts in measured:
         key = part.queue.topic, (part.start, part.end), id(part.interval)
         if key not in together:  # queues mostly share it
             together[key] = _standing_together(part, by_topic[part.queue.topic])
         complete = replace(facts, extent=_extent(part, client_id, together[key]))
-        found.append(Diagnosis(part, client_id, complete, line_of(complete)))
-    return found
+        diagnosed.append(Diagnosis(part, client_id, complete, line_of(complete)))
+    return diagnosed
 
 
 @cached_with_value

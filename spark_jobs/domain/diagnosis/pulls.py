@@ -23,7 +23,7 @@ class Pulled(NamedTuple):
 
 
 def pulls_are_limit(step: AuditedStep, client_id: str, queue: MessageQueue, start: int, end: int) -> Pulled | None:
-    """Return what a pull brings, if nothing else keeps the owner from consuming a queue with a backlog in
+    """Messages and time of a pull, if nothing else keeps the owner from consuming a queue with a backlog in
     `[start, end)`, microseconds; None: something else may, or its reports do not show it.
 
     Each queue is pulled by one request after the other, so a pull brings rate × time of a pull ÷ queues.
@@ -66,7 +66,7 @@ def _are_threads_idle(client: ClientHistory, seen: slice) -> bool:
 
 
 def _pulled(client: ClientHistory, seen: slice, topic: str) -> Pulled | None:
-    """Return what a pull brings on average; None: the client does not report its pulls of the topic."""
+    """Messages and time of a pull on average; None: the client does not report its pulls of the topic."""
     rates = [
         (status.pull_tps, status.pull_rt_ms, queues)
         for statuses, code in zip(client.samples.statuses[seen], client.series.codes[seen].tolist(), strict=True)

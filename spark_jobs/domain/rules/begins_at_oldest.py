@@ -70,7 +70,7 @@ def _is_new(step: AuditedStep, samples: OffsetSamples, oldest: TopicSamples) -> 
 def _beginning(
     step: AuditedStep, queue: FindingQueue, samples: OffsetSamples, oldest: TopicSamples
 ) -> Beginning | None:
-    """Return how a queue of a topic that is new to the group begins; None: not with its history."""
+    """The beginning of a queue of a topic that is new to the group; None: it does not begin with its history."""
     thresholds, seen = step.settings.thresholds, samples.inside(step.window.read_from, step.window.end)
     place = queue.broker_name, queue.queue_id
     times, column = samples.times[seen], samples.columns[place]

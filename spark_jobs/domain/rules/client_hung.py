@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.diagnosis.measure import pulling_by_hand
+from spark_jobs.domain.diagnosis.table import LINE_OF, StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import ClientReport, unwell_spans
 from spark_jobs.domain.model.clients import HungCause
@@ -97,14 +98,12 @@ RULE = Rule(
     causes={
         HungCause.NO_ANSWER: Cause(
             "connected, but no client snapshot got an answer for `silent_after_seconds` (60)",
-            "The process hangs, or its network is down. Take a thread dump, check for long garbage collection "
-            "pauses, and restart it.",
+            LINE_OF[StandingCause.NO_ANSWER].advice,
             lasts="silent_after_seconds",
         ),
         HungCause.NO_PULL: Cause(
             "it answers, but a queue's last pull is more than `pull_idle_seconds` (120) old",
-            "The client's pull thread (PullMessageService) is stuck, or has lost the pull requests of these queues. "
-            "Take a thread dump and restart the client.",
+            LINE_OF[StandingCause.NO_PULL].advice,
             headline="{subjects} in {groups} {subjects:does|do} not pull {queues}",
             commands=(THREAD_DUMP,),
         ),

@@ -24,7 +24,7 @@ from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rising import counted, moments, rising_time
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.standing import cause_of, hit_of
-from spark_jobs.domain.rules.timed_out import Reported, reported
+from spark_jobs.domain.rules.timed_out import Slow, reported
 
 LISTENER_FAILS = "LISTENER_FAILS"
 SENT_BACK = "SENT_BACK"
@@ -123,41 +123,43 @@ def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
     retry_progress = [progress for progress in step.progress if progress.interval.topic.startswith(RETRY)]
     ordinary_progress = [progress for progress in step.progress if progress.interval.is_ordinary]
     retry_topics, topics = ({each.interval.topic for each in of} for of in (retry_progress, ordinary_progress))
-    clients = reported(step)
+    answered, fails, slow = reported(step)
+    only_time_out = bool(slow) and not fails
     start, end, severity = _sent_back_time(step, retry_topics, topics)
-    hit = RuleHit(
-        start,
+    if only_time_out:
         # Once in that time, a client looks for messages that take longer.
-        min(end + clients.timeout, step.window.end) if clients.only_time_out else end,
-        TIMED_OUT if clients.only_time_out else SENT_BACK,
+        end = min(end + max(minutes for _, minutes in slow.values()) * 60 * SECOND, step.window.end)
+    slowest = zip(("consume_rt_ms", "consume_timeout_minutes"), max(slow.values(), default=()), strict=False)
+    hit = RuleHit(
+        *(start, end, TIMED_OUT if only_time_out else SENT_BACK),
         severity=severity,
-        measures={**counts, **clients.measures},
-        hint=None if clients.only_time_out else _hint(clients),
+        measures={**counts, **dict(slowest)},
+        hint=None if only_time_out else _hint(answered, fails, slow),
     )
     for progress in retry_progress:
         time = common((progress.start, progress.end), (hit.start, hit.end))
         if time is not None:
             for place in np.flatnonzero(progress.produced > 0).tolist():
                 yield replace(hit, start=time[0], end=time[1], queue=queue_at(progress, place, RETRIED))
-    for client_id in clients.slow if clients.only_time_out else ():
+    for client_id in slow if only_time_out else ():
         yield replace(hit, implicated=client_id)
 
 
-def _hint(clients: Reported) -> str:
-    """Return what running info says of failures, or that it is not recorded."""
-    if not clients.answered:
+def _hint(answered: bool, fails: bool, slow: Slow) -> str:
+    """Sentences on where to look, by the clients' running info, or a sentence that it is not recorded."""
+    if not answered:
         return (
             "If there are none, a listener may take longer than consumeTimeout (15 min by default): the client then "
             "sends the message back, too. "
             "Record the clients' running info: it says which clients fail, how often, and how long they take."
         )
-    if clients.slow:
+    if slow:
         return "The listener takes longer than consumeTimeout, too: the client sends such messages back."
-    return "" if clients.fails else "No client reports failures: look at those whose running info is not recorded, too."
+    return "" if fails else "No client reports failures: look at those whose running info is not recorded, too."
 
 
 def _detail(finding: Finding) -> str:
-    """Return what fails, how many messages came back, and how long they may take; empty for what was given up."""
+    """The part that fails, or how long one takes, and the messages that came back; empty for what was given up."""
     measures = {name: int(value) for name, value in finding.evidence.measures or () if value is not None}
     texts = []
     if finding.cause == LISTENER_FAILS:

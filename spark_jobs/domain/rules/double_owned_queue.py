@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.rules import mixed_clients
 from spark_jobs.domain.rules.queue_owners import double_owned_queues, queue_hit
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -29,13 +30,9 @@ RULE = Rule(
             "Each consumer with this client id consumes every message of these queues. Give every consumer its own "
             "client id.",
         ),
-        DoubleOwnedCause.MIXED_STRATEGIES: Cause(
-            "members use different strategies", "Configure the same strategy on all members."
-        ),
+        DoubleOwnedCause.MIXED_STRATEGIES: Cause("members use different strategies", mixed_clients.ONE_STRATEGY),
         DoubleOwnedCause.MIXED_CLIENTS: Cause(
-            "clients compute the strategy differently",
-            "Clients compute the same strategy differently: use one language, upgrade Java clients to a version "
-            "above 4.7.1, or switch to AVG.",
+            "clients compute the strategy differently", mixed_clients.ONE_KIND_OF_CLIENT
         ),
         DoubleOwnedCause.CONFIG_OVERLAP: Cause(
             "the configured lists of several clients contain it",

@@ -29,15 +29,9 @@ class OtherInputs(NamedTuple):
     queues: tuple[Place, ...]
 
 
-class _Drifted(NamedTuple):
-    """Queues that clients held in an interval in which they drifted; `who`, in words."""
-
-    interval: RebalanceInterval
-    owned: Mapping[str, frozenset[Place]]
-    who: str
-
-
-_Source = Callable[[AuditedStep, _Drifted], Iterator[OtherInputs]]
+#: By client id, the queues that it held in an interval in which it drifted.
+_Owned = Mapping[str, frozenset[Place]]
+_Source = Callable[[AuditedStep, RebalanceInterval, _Owned], Iterator[OtherInputs]]
 
 
 def explained(step: AuditedStep, drifts: Sequence[Drift]) -> str | None:
@@ -45,48 +39,47 @@ def explained(step: AuditedStep, drifts: Sequence[Drift]) -> str | None:
     if the lists fit several, but none besides the route of a name server. None: no such inputs are known.
     """
     texts: dict[str, None] = {}
-    for topic, of_topic in by_key(drifts, lambda each: each.topic).items():
-        drifted = _drifted(of_topic)
-        reasons = list(_reasons(step, topic, drifted, _server_routes)) or list(
-            _reasons(step, topic, drifted, _routes, _member_lists)
+    for of_topic in by_key(drifts, lambda each: each.topic).values():
+        reasons = list(_reasons(step, of_topic, _server_routes)) or list(
+            _reasons(step, of_topic, _routes, _member_lists)
         )
         if reasons:
             as_if = " or ".join(dict.fromkeys(reason.as_if for reason in reasons[:NAMED]))
             advice = " ".join(dict.fromkeys(reason.advice for reason in reasons[:NAMED]))
-            texts[f"{drifted.who} {as_if}. {advice}"] = None
+            texts[f"{_who(*_drifted(of_topic))} {as_if}. {advice}"] = None
     return " ".join([*texts][:NAMED]) or None
 
 
 def follows_name_server(step: AuditedStep, drifts: Sequence[Drift]) -> bool:
     """Return whether clients that drift at one time have their lists of a topic from the route of one name server."""
-    of_topics = by_key(drifts, lambda each: each.topic)
-    return any(any(_reasons(step, topic, _drifted(of), _server_routes)) for topic, of in of_topics.items())
+    return any(any(_reasons(step, of, _server_routes)) for of in by_key(drifts, lambda each: each.topic).values())
 
 
-def _drifted(drifts: Sequence[Drift]) -> _Drifted:
-    """The clients of the last drift's interval: their lists are of one time."""
+def _drifted(drifts: Sequence[Drift]) -> tuple[RebalanceInterval, _Owned]:
+    """The interval of the last drift of a topic, and the lists of its clients: they are of one time."""
     interval = max(drifts, key=lambda each: (each.start, each.client_id)).interval
-    owned = {each.client_id: each.owned for each in drifts if each.interval is interval}
-    following = set(interval.client_ids) - owned.keys()
-    names = names_text(sorted(owned))
-    who = "All members share the queues" if not following else f"{names} share{'s' * (len(owned) == 1)} the queues"
-    return _Drifted(interval, owned, who)
+    return interval, {each.client_id: each.owned for each in drifts if each.interval is interval}
 
 
-def _reasons(step: AuditedStep, topic: str, drifted: _Drifted, *sources: _Source) -> Iterator[OtherInputs]:
-    """The inputs of these sources that give each client the queues that it holds."""
-    replays = step.replays
+def _who(interval: RebalanceInterval, owned: _Owned) -> str:
+    if not set(interval.client_ids) - owned.keys():
+        return "All members share the queues"
+    return f"{names_text(sorted(owned))} share{'s' * (len(owned) == 1)} the queues"
+
+
+def _reasons(step: AuditedStep, drifts: Sequence[Drift], *sources: _Source) -> Iterator[OtherInputs]:
+    """The inputs of these sources that give each client of one topic the queues that it holds."""
+    replays, (interval, owned) = step.replays, _drifted(drifts)
     if replays is None:
         return
-    for reason in chain.from_iterable(source(step, drifted) for source in sources):
-        shares = replays.allocation(Inputs(topic, reason.members, reason.queues, ())).queues_of_client
-        if all(shares.get(client_id, frozenset()) == owned for client_id, owned in drifted.owned.items()):
+    for reason in chain.from_iterable(source(step, interval, owned) for source in sources):
+        shares = replays.allocation(Inputs(interval.topic, reason.members, reason.queues, ())).queues_of_client
+        if all(shares.get(client_id, frozenset()) == queues for client_id, queues in owned.items()):
             yield reason
 
 
-def _server_routes(step: AuditedStep, drifted: _Drifted) -> Iterator[OtherInputs]:
+def _server_routes(step: AuditedStep, interval: RebalanceInterval, _: _Owned) -> Iterator[OtherInputs]:
     """The topic as single name servers gave it in the interval, where that differs from its route."""
-    interval = drifted.interval
     known = {interval.queues or ()}
     for address, route in server_routes(step, interval.topic, (interval.start, interval.end)):
         readable = step.replays.queues_of(route).readable if step.replays else ()
@@ -97,9 +90,8 @@ def _server_routes(step: AuditedStep, drifted: _Drifted) -> Iterator[OtherInputs
             yield OtherInputs(as_if, advice, interval.members or (), readable)
 
 
-def _routes(step: AuditedStep, drifted: _Drifted) -> Iterator[OtherInputs]:
+def _routes(step: AuditedStep, interval: RebalanceInterval, _: _Owned) -> Iterator[OtherInputs]:
     """The topic as an earlier route had it, and without one broker or two."""
-    interval = drifted.interval
     members, queues = interval.members or (), interval.queues or ()
     brokers = sorted({broker for broker, _ in queues})
     earlier = [span for span in step.routes.get(interval.topic, ()) if span.start < interval.start]
@@ -127,15 +119,14 @@ def _difference(before: Sequence[Place], now: Sequence[Place]) -> str:
     return " and ".join(f"{word} {queue_ranges(queues)}" for word, queues in parts if queues)
 
 
-def _member_lists(step: AuditedStep, drifted: _Drifted) -> Iterator[OtherInputs]:
+def _member_lists(step: AuditedStep, interval: RebalanceInterval, owned: _Owned) -> Iterator[OtherInputs]:
     """The members of an earlier interval, all but one, and the client alone."""
-    interval = drifted.interval
     members, queues = interval.members or (), interval.queues or ()
     advice = "Compare which members each broker lists, and look for errors in the rebalance logs."
     known = {tuple(member.client_id for member in members)}
     for listed in _other_lists(step, interval):
         ids = tuple(member.client_id for member in listed)
-        if listed and ids not in known and drifted.owned.keys() <= set(ids):
+        if listed and ids not in known and owned.keys() <= set(ids):
             known.add(ids)
             yield OtherInputs(_as_if_members(members, listed), advice, listed, queues)
 

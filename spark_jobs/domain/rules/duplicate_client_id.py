@@ -16,7 +16,7 @@ from spark_jobs.domain.model.window import common
 from spark_jobs.domain.rocketmq.strategies import UNIQUE_INSTANCE_NAME_VERSION
 from spark_jobs.domain.rules.commands import CONNECTIONS
 from spark_jobs.domain.rules.links import own_client
-from spark_jobs.domain.rules.queue_owners import double_owned_queues, unassigned_queues
+from spark_jobs.domain.rules.queue_owners import connections_of, double_owned_queues, unassigned_queues
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 #: Probable reason why two connections carry one client id.
@@ -44,11 +44,10 @@ def _repeated_ids(membership: Membership) -> Mapping[str, Sequence[Connection]]:
 
 def _client_hits(interval: RebalanceInterval, allocation: Allocation) -> Iterator[RuleHit]:
     for client_id in allocation.duplicate_ids:
-        members = (member for member in interval.members or () if member.client_id == client_id)
         yield RuleHit(
             *(interval.start, interval.end, None, None, client_id, interval.view, interval.seen_at),
             implicated=client_id,
-            connections=tuple(Connection(*member[:4]) for member in members),
+            connections=connections_of(interval, client_id),
             if_deduplicated=allocation.if_deduplicated,
             if_unique=allocation.if_unique,
             # What is known of some queues is shown rather than that others' fate is unknown.

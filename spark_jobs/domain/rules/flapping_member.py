@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance
 from spark_jobs.domain.kernel.reconnects import Reconnects, reconnects
@@ -22,14 +21,8 @@ RECONNECTS, SAME_ID, NEW_ID_EACH_TIME = "RECONNECTS", "SAME_ID", "NEW_ID_EACH_TI
 MOVED = "MOVED"
 
 
-class MembershipChange(NamedTuple):
-    """A client id that joined (or left) in one rebalance of a topic."""
-
-    rebalance: Rebalance
-    client_id: str
-    joined: bool
-
-
+#: A rebalance of a topic, the client id that joined or left in it, and whether it joined.
+_Change = tuple[Rebalance, str, bool]
 #: By topic and start of an interval, the number of members on each host.
 _Peers = dict[tuple[str, int], Counter[str | None]]
 
@@ -83,30 +76,30 @@ def _process_texts(connected: Reconnects) -> tuple[str | None, str | None]:
     return None, f"The process does not restart: it runs since {since}." if since else None
 
 
-def _changes_by_subject(rebalances: Iterable[Rebalance]) -> Mapping[tuple[str, str], list[MembershipChange]]:
-    changes: dict[tuple[str, str], list[MembershipChange]] = defaultdict(list)
+def _changes_by_subject(rebalances: Iterable[Rebalance]) -> Mapping[tuple[str, str], list[_Change]]:
+    changes: dict[tuple[str, str], list[_Change]] = defaultdict(list)
     for rebalance in rebalances:
         for ids, joined in ((rebalance.moves.joined, True), (rebalance.moves.left, False)):
             for client_id in ids:
-                change = MembershipChange(rebalance, client_id, joined)
+                change = rebalance, client_id, joined
                 changes[SAME_ID, client_id].append(change)
                 if (address := host(client_id)) is not None:
                     changes[NEW_ID_EACH_TIME, address].append(change)
     return changes
 
 
-def _change_count(cause: str, changes: Iterable[MembershipChange], joined: bool) -> int:
-    same = [change for change in changes if change.joined == joined]
-    by_id = cause == SAME_ID
-    return len({change.rebalance.moment for change in same} if by_id else {change.client_id for change in same})
+def _change_count(cause: str, changes: Iterable[_Change], joined: bool) -> int:
+    """Rebalances in which one client id joined (or left), or client ids of one host that did."""
+    same = [(rebalance.moment, client_id) for rebalance, client_id, has_joined in changes if has_joined == joined]
+    return len({moment if cause == SAME_ID else client_id for moment, client_id in same})
 
 
-def _most_at_once(cause: str, subject: str, changes: Iterable[MembershipChange], peers: _Peers) -> int:
+def _most_at_once(cause: str, subject: str, changes: Iterable[_Change], peers: _Peers) -> int:
     """The most members that a host had after one of the changes, 1 for an id; fills `peers`, which all hosts share."""
     if cause == SAME_ID:
         return 1
     most = 1
-    for interval in (change.rebalance.interval for change in changes):
+    for interval in (rebalance.interval for rebalance, _, _ in changes):
         key = (interval.topic, interval.start)
         if key not in peers:
             peers[key] = Counter(host(member.client_id) for member in interval.members or ())
@@ -114,11 +107,10 @@ def _most_at_once(cause: str, subject: str, changes: Iterable[MembershipChange],
     return most
 
 
-def _hit(cause: str, subject: str, joins: int, leaves: int, changes: Sequence[MembershipChange]) -> RuleHit:
-    moments = [change.rebalance.moment for change in changes]
+def _hit(cause: str, subject: str, joins: int, leaves: int, changes: Sequence[_Change]) -> RuleHit:
+    moments = [rebalance.moment for rebalance, _, _ in changes]
     # A rebalance of a topic counts once, also where one id left and another one joined in it.
-    rebalances = (change.rebalance for change in changes)
-    moves = {(interval.topic, interval.start): moves for _, interval, moves in rebalances}
+    moves = {(interval.topic, interval.start): moves for (_, interval, moves), _, _ in changes}
     moved = sum(change.moved or 0 for change in moves.values())
     least = sum(change.least or 0 for change in moves.values())
     return RuleHit(
@@ -133,7 +125,7 @@ def _hit(cause: str, subject: str, joins: int, leaves: int, changes: Sequence[Me
             "moved_per_least_move": moved / least if least > 0 else None,
             "queues_moved": moved,
         },
-        conflicting_values=(ConflictingValue(subject, tuple(sorted({change.client_id for change in changes}))),),
+        conflicting_values=(ConflictingValue(subject, tuple(sorted({client_id for _, client_id, _ in changes}))),),
     )
 
 

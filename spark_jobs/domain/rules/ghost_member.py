@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import unwell_spans
 from spark_jobs.domain.model.finding import RuleHit
-from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.window import Time, overlaps
 from spark_jobs.domain.rules.links import own_client
-from spark_jobs.domain.rules.queue_owners import owned_queues
+from spark_jobs.domain.rules.queue_owners import connections_of, owned_queues
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 NOT_IN_GROUP = "NOT_IN_GROUP"
@@ -25,8 +24,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _ghost_hits(interval: RebalanceInterval, client_id: str, time: Time) -> Iterator[RuleHit]:
-    members = (member for member in interval.members or () if member.client_id == client_id)
-    connections = tuple(Connection(*member[:4]) for member in members)
+    connections = connections_of(interval, client_id)
     for queue in owned_queues(interval, client_id, GHOST):
         yield RuleHit(
             *time, NOT_IN_GROUP, client_id=client_id, queue=queue, implicated=client_id, connections=connections

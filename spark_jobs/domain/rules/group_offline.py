@@ -14,6 +14,7 @@ from spark_jobs.domain.rules.evidence import QueueSpan, queue_evidence
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NO_MEMBERS, UNUSED = "NO_MEMBERS", "UNUSED"
+START_OR_DELETE = "Start a consumer, or delete the group if it is not needed."
 _BEHIND_PROXIES = (
     "The cluster has proxies, and brokers do not list what is connected to them: consumers may run and get nothing. "
     "Look at the consumers and at the proxies, and record the group's connections from every proxy."
@@ -58,7 +59,7 @@ def _hint(step: AuditedStep, start: int, end: int) -> str | None:
 
 
 def _queues(step: AuditedStep, start: int, end: int) -> list[QueueEvidence]:
-    """Return what the samples in `[start, end)` (microseconds) show of every queue of the group."""
+    """The backlog and traffic of every queue of the group by the samples in `[start, end)` (microseconds)."""
     offsets = step.history.offsets.items()
     queues = (FindingQueue(topic, *place, NO_MEMBERS) for topic, samples in offsets for place in samples.queues)
     return queue_evidence(step.history, None, (QueueSpan(queue, start, end) for queue in queues), window=step.window)[0]
@@ -73,7 +74,7 @@ RULE = Rule(
     causes={
         NO_MEMBERS: Cause(
             "the group had members, or its offsets are among the messages that brokers keep",
-            "Start a consumer, or delete the group if it is not needed.",
+            START_OR_DELETE,
         ),
         UNUSED: Cause(
             "no member in the window until then, and the first offsets are below the oldest message of every queue, or "

@@ -174,7 +174,7 @@ def _had_no_member(step: AuditedStep, topic: str, jump: Jump) -> bool:
 
 
 def _step_text(jump: Jump, cause: str) -> str:
-    """Say how the offset of the queue went on, without a full stop."""
+    """The first offset of the queue, or its jump, as a sentence without a full stop."""
     broker_name, queue_id = jump.queue
     name = f"{broker_name}:{queue_id}"
     if cause == BEGAN_AT_END:
@@ -183,7 +183,7 @@ def _step_text(jump: Jump, cause: str) -> str:
 
 
 def _detail(finding: Finding) -> str:
-    """Return how many messages that is at one sample."""
+    """The messages that were skipped at one sample."""
     together = dict(finding.evidence.measures or ()).get(TOGETHER)
     return f"about {count(int(together), 'message')}" if together else ""
 

@@ -12,6 +12,11 @@ from spark_jobs.domain.rules.conflicting_values import conflicting_values, flaps
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 DIFFERENT_STRATEGIES = "DIFFERENT_STRATEGIES"
+ONE_STRATEGY = "Configure the same strategy on all members."
+ONE_KIND_OF_CLIENT = (
+    "Clients compute the same strategy differently: use one language, upgrade Java clients to a version above 4.7.1, "
+    "or switch to AVG."
+)
 #: How the clients of a group differ; the first that applies; message models are separate.
 DIFFERENT_MESSAGE_MODELS, DIFFERENT_RULES = "DIFFERENT_MESSAGE_MODELS", "DIFFERENT_RULES"
 DIFFERENT_INSTANCE_NAMES = "DIFFERENT_INSTANCE_NAMES"
@@ -103,7 +108,7 @@ MIXED_STRATEGIES = Rule(
     "consumer.",
     decided_by="Clients report different strategy classes, or one that pops and one that pulls. For a custom class the "
     "configured strategy counts. ERROR.",
-    causes={DIFFERENT_STRATEGIES: Cause("always", "Configure the same strategy on all members.")},
+    causes={DIFFERENT_STRATEGIES: Cause("always", ONE_STRATEGY)},
     evaluate=_strategy_hits,
     hit_severity=ERROR,
 )

@@ -146,7 +146,7 @@ def _hot_queues(step: AuditedStep, members: Sequence[_Member], rows: Sequence[_R
 
 
 def _demand(step: AuditedStep, member: _Member, at: int, rows: Sequence[_Row]) -> MemberDemand:
-    """Return what a member receives at a time (microseconds), by the intervals that last long enough to show it."""
+    """The messages that a member receives at a time (microseconds), by the intervals that last long enough."""
     current = [row for row in rows if row[0].start <= at < row[0].end]
     topics = [(row[0], received) for row in current if (received := _received(row, member.client_id))]
     if not topics:

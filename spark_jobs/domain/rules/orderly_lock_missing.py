@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from spark_jobs.domain.diagnosis.table import LINE_OF, StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.brokers import brokers_without_master
 from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans, symptoms, unwell_spans
@@ -89,8 +90,7 @@ RULE = Rule(
     causes={
         NOT_LOCKED: Cause(
             "no lock, or none renewed for 30 s (`last_lock`)",
-            "Another client holds the lock, which expires 60 s after its last renewal. Check for a consumer that "
-            "stopped without shutdown, a shared client id, and different member lists.",
+            LINE_OF[StandingCause.NO_LOCK].advice,
         ),
         NO_MASTER: Cause(
             "the route names only slaves of the broker, and from 30 s on the offset stands while messages wait",

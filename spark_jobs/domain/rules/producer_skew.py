@@ -55,7 +55,7 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
 
 
 def production(parts: Sequence[IntervalProgress]) -> Production:
-    """Return what was produced to each queue of one topic, added up over its intervals."""
+    """Messages produced to each queue of one topic, added up over its intervals."""
     columns: dict[Place, int] = {}
     places: dict[int, Matrix] = {}
     for queues in (progress.queues for progress in parts):

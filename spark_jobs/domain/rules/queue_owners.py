@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import Connection
 
 UNASSIGNED, DOUBLE_OWNED, DISPUTED = "UNASSIGNED", "DOUBLE_OWNED", "DISPUTED"
 
@@ -46,6 +47,12 @@ def owned_queues(interval: RebalanceInterval, client_id: str, role: str) -> list
     """The queues that a client owns by replay, sorted, in the role that they play in a finding."""
     places = interval.allocation.queues_of_client.get(client_id, ()) if interval.allocation else ()
     return [FindingQueue(interval.topic, *place, role) for place in sorted(places)]
+
+
+def connections_of(interval: RebalanceInterval, client_id: str) -> tuple[Connection, ...]:
+    """The connections of a client id among the members of an interval, in allocation order."""
+    members = (member for member in interval.members or () if member.client_id == client_id)
+    return tuple(Connection(each.client_id, each.client_addr, each.language, each.version) for each in members)
 
 
 def queue_hit(interval: RebalanceInterval, queue: FindingQueue, cause: str, implicated: str | None = None) -> RuleHit:

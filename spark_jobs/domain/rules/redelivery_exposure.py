@@ -34,7 +34,20 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     exposures = {moment: Exposure(*map(sum, zip(*topics, strict=True))) for moment, topics in per_moment.items()}
     exposed = {moment: total for moment, total in exposures.items() if total.in_flight > 0}
     if exposed:
-        yield _hit(step, exposed)
+        thresholds, greatest = step.settings.thresholds, max(total.in_flight for total in exposed.values())
+        yield RuleHit(
+            min(exposed),
+            min(max(exposed) + thresholds.convergence_seconds * SECOND, step.window.end),
+            QUEUES_MOVED,
+            severity=WARN if greatest >= thresholds.redelivery_messages else INFO,
+            measures={
+                "in_flight_max": greatest,
+                "in_flight_total": sum(total.in_flight for total in exposed.values()),
+                "queues_handed_over": sum(total.queues for total in exposed.values()),
+                "rebalances": len(exposed),
+                "unknown_queues": sum(total.unknown for total in exposed.values()),
+            },
+        )
 
 
 def exposure(step: AuditedStep, topic: str, moves: Moves) -> Exposure:
@@ -62,24 +75,6 @@ def in_flight(samples: OffsetSamples, row: int, columns: list[int]) -> Matrix:
     known = (consumed_to != UNKNOWN) & (pulled_to != UNKNOWN) & ~forgotten
     count = np.where(known, pulled_to, 0) - np.where(known, consumed_to, 0)
     return np.where(known, np.maximum(count, 0), UNKNOWN)
-
-
-def _hit(step: AuditedStep, exposed: dict[int, Exposure]) -> RuleHit:
-    thresholds, exposures = step.settings.thresholds, exposed.values()
-    greatest = max(total.in_flight for total in exposures)
-    return RuleHit(
-        min(exposed),
-        min(max(exposed) + thresholds.convergence_seconds * SECOND, step.window.end),
-        QUEUES_MOVED,
-        severity=WARN if greatest >= thresholds.redelivery_messages else INFO,
-        measures={
-            "in_flight_max": greatest,
-            "in_flight_total": sum(total.in_flight for total in exposures),
-            "queues_handed_over": sum(total.queues for total in exposures),
-            "rebalances": len(exposed),
-            "unknown_queues": sum(total.unknown for total in exposures),
-        },
-    )
 
 
 RULE = Rule(

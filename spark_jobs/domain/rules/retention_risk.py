@@ -46,7 +46,7 @@ _MEASURES = ("consumed_per_second", "consumer_offset", "deleted_per_second", "mi
 
 
 def retention_cause(queue: QueueOffsets, within_seconds: float) -> str | None:
-    """Return whether a queue with a backlog lost messages, or will in the time at these rates; None: no, or unknown."""
+    """The cause if a queue with a backlog lost messages, or will in the time at these rates; None: no, or unknown."""
     if queue.messages_left < 0:
         return LOST
     seconds = queue.seconds_left

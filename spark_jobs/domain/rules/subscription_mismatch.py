@@ -58,7 +58,7 @@ def _text(subscriptions: _SortedSubscriptions) -> str:
 
 
 def _detail(finding: Finding) -> str:
-    """Return what only some subscribe to, and who; and how often a broker's subscription changed, if that shows it."""
+    """The subscriptions that only some have, with their clients; and how often a broker's changed, if that shows it."""
     values = finding.evidence.conflicting_values or ()
     parts = [set(_PART.split(value.name)) for value in values]
     shared = set.intersection(*parts) if parts else set()

@@ -3,53 +3,28 @@ such messages back, while the listener continues with them (`ProcessQueue.cleanE
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.consume_statuses import status_samples
 from spark_jobs.domain.model.history import ClientHistory, ClientState
-from spark_jobs.domain.model.window import SECOND, StepWindow
+from spark_jobs.domain.model.window import StepWindow
 
 _MINUTE_MS = 60_000
 
 
-@dataclass(frozen=True)
-class Reported:
-    """Reports of a group's clients in a step's window: whether any answered, or reports a failed message; `slow`: by
-    client id, the longest response time (ms) and its timeout (minutes) of those that take longer.
+#: By client id, the longest response time (ms) of a listener, and its timeout (minutes), which it exceeds.
+Slow = Mapping[str, tuple[float, int]]
+
+
+def reported(step: AuditedStep) -> tuple[bool, bool, Slow]:
+    """Reports of a group's clients in a step's window: whether any answered, or reports a failed message; and those
+    whose listener takes longer.
     """
-
-    answered: bool
-    fails: bool
-    slow: Mapping[str, tuple[float, int]]
-
-    @property
-    def only_time_out(self) -> bool:
-        """Return whether time is why messages are sent back: no client reports a failure."""
-        return bool(self.slow) and not self.fails
-
-    @property
-    def timeout(self) -> int:
-        """The longest timeout of those that take longer, in microseconds; 0: none does."""
-        return max((minutes * 60 * SECOND for _, minutes in self.slow.values()), default=0)
-
-    @property
-    def measures(self) -> Mapping[str, float]:
-        """Response time and timeout of the slowest client; empty: none takes longer."""
-        if not self.slow:
-            return {}
-        consume_rt_ms, minutes = max(self.slow.values())
-        return {"consume_rt_ms": consume_rt_ms, "consume_timeout_minutes": minutes}
-
-
-def reported(step: AuditedStep) -> Reported:
-    """Return what the group's clients report in the window of the step."""
     answered, fails, slow = False, False, {}
     for client_id, client in sorted(step.history.clients.items()):
-        rows = _rows(client, step.window)
-        samples = status_samples(client)
+        rows, samples = _rows(client, step.window), status_samples(client)
         answered = answered or bool(rows)
         fails = fails or bool((samples.failed_tps[rows] > 0).any())
         excess = [
@@ -60,7 +35,7 @@ def reported(step: AuditedStep) -> Reported:
         ]
         if excess:
             slow[client_id] = max(excess)
-    return Reported(answered, fails, slow)
+    return answered, fails, slow
 
 
 def _rows(client: ClientHistory, window: StepWindow) -> Sequence[int]:

@@ -15,10 +15,11 @@ from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rocketmq.strategies import StrategySource
+from spark_jobs.domain.rules import group_offline, mixed_clients
 from spark_jobs.domain.rules.commands import READ_PERMISSION
+from spark_jobs.domain.rules.membership_view_split import split_views
 from spark_jobs.domain.rules.queue_owners import DISPUTED, UNASSIGNED, owners, queue_hit, unassigned_queues
 from spark_jobs.domain.rules.rule import Cause, Rule, severity_by_harm
-from spark_jobs.domain.rules.split_views import split_views
 
 #: Which queues these causes leave without an owner depends on the strategy.
 _BY_STRATEGY = (
@@ -147,16 +148,10 @@ RULE = Rule(
             "its member does not subscribe to the topic",
             "Make all members subscribe to the same topics, or give those that lack this one a separate group.",
         ),
-        UnassignedCause.GROUP_OFFLINE: Cause(
-            "no broker of the topic lists a member", "Start a consumer, or delete the group if it is not needed."
-        ),
-        UnassignedCause.MIXED_STRATEGIES: Cause(
-            "its member has another strategy", "Configure the same strategy on all members."
-        ),
+        UnassignedCause.GROUP_OFFLINE: Cause("no broker of the topic lists a member", group_offline.START_OR_DELETE),
+        UnassignedCause.MIXED_STRATEGIES: Cause("its member has another strategy", mixed_clients.ONE_STRATEGY),
         UnassignedCause.MIXED_CLIENTS: Cause(
-            "its member computes the strategy differently",
-            "Clients compute the same strategy differently: use one language, upgrade Java clients to a version "
-            "above 4.7.1, or switch to AVG.",
+            "its member computes the strategy differently", mixed_clients.ONE_KIND_OF_CLIENT
         ),
         UnassignedCause.MACHINE_ROOM_BUG: Cause(
             "MACHINE_ROOM in Go and in Java up to 4.7.1",

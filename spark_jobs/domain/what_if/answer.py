@@ -76,7 +76,7 @@ def _own_samples(step: AuditedStep) -> dict[str, OffsetSamples]:
 
 
 def _compared(step: AuditedStep, held_back: HeldBack, case: Case, configured: StrategySettings) -> Comparison | str:
-    """Return what really happened, alongside the case; or why nothing can be said."""
+    """The recorded outcome alongside that of the case, or the reason why nothing can be said."""
     if any(interval.has_popping_members for interval in step.intervals):
         return "the simulation does not cover POP"
     if any(member.parameters.holders is not None for interval in step.replayed for member in interval.members or ()):

@@ -28,7 +28,7 @@ class Change:
     number: int
 
     def of(self, count: int) -> int:
-        """Return what becomes of a count, 0 at least."""
+        """The changed count, 0 at least."""
         changed = {"+": count + self.number, "-": count - self.number, "x": count * self.number, "=": self.number}
         return max(changed[self.sign], 0)
 
@@ -87,7 +87,7 @@ class Case:
         return own.over(self.changes.get(EVERYBODY, AS_SET))
 
     def inputs(self, interval: RebalanceInterval) -> Inputs:
-        """Return what the allocation of this interval is a function of, in this case."""
+        """The inputs of the allocation of this interval in this case."""
         queues = tuple(self.queues_of(interval.queues or ()))
         return Inputs(interval.topic, self._members(interval.members or ()), queues, _unreadable(interval, queues))
 

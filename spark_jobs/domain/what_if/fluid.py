@@ -71,7 +71,7 @@ def flow(
 
 
 def _queued(start: Amounts, produced: Amounts, capacity: Amounts) -> Amounts:
-    """Return what waits at each time for each server: produced less served, reflected at zero (Lindley's recursion
+    """Messages that wait at each time for each server: produced less served, reflected at zero (Lindley's recursion
     without a loop). The capacity is cut to what there ever is, so that an unlimited one stays a number.
     """
     free = start + np.cumsum(produced - np.minimum(capacity, start + produced.sum(axis=0) + 1), axis=0)

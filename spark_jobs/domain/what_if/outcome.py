@@ -140,7 +140,7 @@ def _error(history: Recorded, again: Simulation | None) -> float | None:
 
 
 def _really(history: Recorded, owned: Mapping[str, Sequence[Assignment]]) -> Simulation:
-    """Return what was recorded, in the form of what is played."""
+    """The recorded backlog in the form of a simulation."""
     course, twice = history.course, 0.0
     for assignment in (assignment for of_topic in owned.values() for assignment in of_topic):
         first, last = np.searchsorted(course.times, (assignment.start, assignment.end)).clip(0, len(course.times) - 1)

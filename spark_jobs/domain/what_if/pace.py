@@ -181,7 +181,7 @@ def _paces(times: Times, known: Flags, taken: Messages, backlogged: Flags) -> It
 
 
 def _all_between(true: Flags, first: Times, last: Times) -> Flags:
-    """Return whether all of `[first, last]` are true."""
+    """One per (first, last): all of `[first, last]` are true."""
     wrong = np.concatenate([[0], np.cumsum(~true)])
     return np.asarray(wrong[last + 1] == wrong[first])
 

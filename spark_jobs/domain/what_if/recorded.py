@@ -109,7 +109,7 @@ class Recorded:
 
 
 def within(history: Recorded, start: int, end: int) -> Recorded | None:
-    """Return what was recorded from `start` to `end` (microseconds); None where nothing was replayed then."""
+    """The recording from `start` to `end` (microseconds); None: nothing was replayed then."""
     replayed: dict[str, list[Assignment]] = {}
     for topic, spans in history.replayed.items():
         cut = [span._replace(start=max(span.start, start), end=min(span.end, end)) for span in spans]

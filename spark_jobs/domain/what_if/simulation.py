@@ -62,7 +62,7 @@ class Simulation:
 def simulate(
     case: Case, owned: Mapping[str, Sequence[Assignment]], recorded: Recorded, members: Members
 ) -> Simulation | None:
-    """Return what waits, given who owns what; None: of some owner nothing shows how fast it could be."""
+    """Messages that wait, given who owns what; None: of some owner nothing shows how fast it could be."""
     run = Run(case, inflow(case, recorded), members)
     owners = {own[0] for of_topic in owned.values() for assignment in of_topic for own in run.owned(assignment)}
     if any(run.rates_of(client_id) is None for client_id in owners):
