@@ -94,7 +94,7 @@ def _part_row(part: IncidentPart) -> dict[str, Any]:
         "conflicting_values": [value._asdict() for value in part.conflicting_values],
         "cause_spans": [*map(_with_times, part.cause_spans)],
     }
-    del row["brokers"]  # they are those of its queues
+    del row["brokers"], row["more_findings"]  # they are in no table
     return row
 
 
