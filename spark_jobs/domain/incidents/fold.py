@@ -87,8 +87,12 @@ def fold(
             if each.incident.severity != INFO or each.incident.rule in blind
         ]
     )
-    in_order = sorted(opened, key=lambda event: (-event.opened_at, event.cluster, event.rule, event.incident_id))
-    return Fold(in_order, events, audited, unknown, by_name)
+    return Fold(in_order(opened), events, audited, unknown, by_name)
+
+
+def in_order(incidents: Iterable[Incident]) -> list[Incident]:
+    """The newest first."""
+    return sorted(incidents, key=lambda each: (-each.opened_at, each.cluster, each.rule, each.incident_id))
 
 
 def _with_silence(incident: Incident, silent: Mapping[str, Sequence[Time]]) -> Incident:

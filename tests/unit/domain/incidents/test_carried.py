@@ -145,3 +145,19 @@ def test_incidents_that_continue_from_what_is_carried_are_those_of_the_whole_fol
     expected = incidents(of_seed.findings, of_seed.audited(start_of(0), start_of(HOURS)), RULES)
     found = folded_in_parts(of_seed, cuts)
     assert sorted(expected, key=repr) == sorted(found, key=repr)
+
+
+def test_a_long_condition_names_its_first_and_its_last_findings_and_counts_all() -> None:
+    found = [
+        PublishedFinding("c", "g", start_of(hour), finding(str(hour), "GROUP_OFFLINE", 3600 * hour, 3600 * (hour + 1)))
+        for hour in range(130)
+    ]
+    steps = [("c", "g", start_of(hour)) for hour in range(130)]
+    (one,) = incidents(found, AuditedTime(steps, HOUR), RULES)
+    (part,) = one.root_causes
+    assert part.finding_ids == tuple(map(str, (*range(50), *range(80, 130))))
+    assert part.finding_count == 130
+    # What is carried of it does not grow: the first and the last one, those of six hours, and one of all others.
+    state = fold(found, AuditedTime(steps, HOUR), RULES).carried(start_of(130))
+    (thread,) = state.threads
+    assert [each.finding_id for each in thread.findings] == ["0", "1", *map(str, range(123, 130))]
