@@ -4,6 +4,7 @@ from schemas.allocations import ALLOCATIONS as ALLOCATIONS
 from schemas.audit_runs import AUDIT_RUNS as AUDIT_RUNS
 from schemas.backlog import BACKLOG as BACKLOG
 from schemas.capture_calls import CAPTURE_CALLS as CAPTURE_CALLS
+from schemas.checkpoints import CHECKPOINTS as CHECKPOINTS
 from schemas.client_snapshots import CLIENT_SNAPSHOTS as CLIENT_SNAPSHOTS
 from schemas.coverage import COVERAGE as COVERAGE
 from schemas.findings import FINDINGS as FINDINGS
@@ -51,6 +52,7 @@ TABLES: tuple[Table, ...] = (
     SIGHTINGS,
     *OUTPUTS,
     INCIDENTS,
+    CHECKPOINTS,
     CAPTURE_CALLS,
     QUARANTINE,
     QUALITY_RESULTS,

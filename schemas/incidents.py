@@ -51,7 +51,11 @@ INCIDENTS = Table(
         Field("unassigned_queue_minutes", DOUBLE, "minutes without owner, over all queues"),
         Field("advice", STRING, "what to do"),
         Field("commands", Array(STRING), "`mqadmin` commands of the advice"),
-        Field("root_causes", _CONDITIONS, "root causes, one per condition and group"),
+        Field(
+            "root_causes",
+            _CONDITIONS,
+            "root causes, one per condition and group; `finding_ids`: of more than 100 the first 50 and the last 50",
+        ),
         Field("symptoms", _CONDITIONS, "symptoms, one per condition and group"),
         Field(
             "costs",

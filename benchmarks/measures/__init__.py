@@ -1,7 +1,7 @@
 """Everything that is measured, in the order of the table."""
 
 from benchmarks.measure import Measure
-from benchmarks.measures import before, cluster, commands, cost, growth, java, logs, wide
+from benchmarks.measures import before, cluster, commands, cost, growth, java, logs, wide, year
 
 MEASURES: tuple[Measure, ...] = (
     Measure("warm", "recording's hour, warm ÷ before", 0.8, before.warm_hour),
@@ -22,6 +22,11 @@ MEASURES: tuple[Measure, ...] = (
     Measure("sightings", "hour with a week of sightings ÷ without", 1.1, growth.with_sightings),
     Measure("small", "what 12 hours cost whatever the groups", 10.0, growth.fixed_part, unit="s"),
     Measure("groups", "10 × the groups, less start-up", 10.5, growth.ten_times, of_fleet_day=True),
+    Measure("year-run", "incidents of a run, old ÷ a day", 1.2, year.incidents_of_run),
+    Measure("year-status", "status, old ÷ a day", 1.2, year.status),
+    Measure("year-incidents", "incidents --last 1h, old ÷ a day", 1.2, year.incidents),
+    Measure("year-metrics", "metrics, old ÷ a day", 1.2, year.metrics),
+    Measure("year-notify", "notify --dry-run, old ÷ a day", 1.2, year.notify),
     Measure("logs-cores", "200 MB of logs, two cores ÷ one", 0.7, logs.two_cores),
     Measure("logs-linear", "200 MB of logs ÷ 50 MB", 4.4, logs.linear),
     Measure("status", "rebalance-audit status", 1.5, commands.status, unit="s"),

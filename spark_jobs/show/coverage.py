@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,13 +13,14 @@ import pyarrow.compute as pc
 from schemas import COVERAGE, SIGHTINGS
 from spark_jobs.domain.coverage import COMPLETE_SHARE, Asked, Coverage, Known, coverage, silent_times
 from spark_jobs.domain.kernel.coverage import CoverageRow
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.window import HOUR, Time, from_micros, to_micros
 from spark_jobs.show.former_coverage import former_rows
 from spark_jobs.show.rows import GROUP
 from spark_jobs.store.read.coverage_rows import coverage_rows_in
 from spark_jobs.store.read.forgotten import expectation, forgotten_clusters
-from spark_jobs.store.read.published import PublishedTables, Scope
+from spark_jobs.store.read.published import Checkpoint, PublishedTables, Scope, since
 from spark_jobs.store.read.stored import Filter, tuples
 
 _OF_CLUSTER = Filter("consumer_group", "IS", None)
@@ -50,7 +51,7 @@ def coverage_of(
     if len(over) < len(steps):
         future = Interval(max(scope.interval.start, steps[len(over)]), scope.interval.end)
     question = _question(tables, scope, over)
-    until = _expected(tables, scope, _data_until(_rows(tables, scope.cluster, [_OF_CLUSTER])))
+    until = _expected(tables, scope, _data_until(audited_clusters(tables, scope.cluster)))
     covered = coverage(question, _known(tables, question, scope.cluster), complete_share)
     return replace(covered, future=future, data_until=until, too_old=_too_old(tables, until, now) if newest else {})
 
@@ -61,15 +62,14 @@ def _of_newest_steps(tables: PublishedTables, scope: Scope, now: datetime, compl
     for group in tables.groups():
         if scope.cluster in (None, group.cluster):
             last_step[group.cluster] = max(group.last_step, last_step.get(group.cluster, group.last_step))
-    of_clusters = _rows(tables, scope.cluster, [_OF_CLUSTER])
-    for row in of_clusters:
-        step = from_micros(row.step_start)
-        last_step[row.cluster] = max(step, last_step.get(row.cluster, step))
+    clusters = audited_clusters(tables, scope.cluster)
+    for each in clusters:
+        last_step[each.cluster] = max(each.last_step, last_step.get(each.cluster, each.last_step))
     covered, last_step = [], _expected(tables, scope, last_step)
     for cluster, step in sorted(last_step.items()):
         question = _question(tables, scope, [step])
         covered.append(coverage(question, _known(tables, question, cluster), complete_share))
-    steps, until = [*last_step.values()], _expected(tables, scope, _data_until(of_clusters))
+    steps, until = [*last_step.values()], _expected(tables, scope, _data_until(clusters))
     return Coverage(
         Interval(min(steps), max(steps) + tables.grid.length) if steps else None,
         [*chain.from_iterable(each.groups for each in covered)],
@@ -78,9 +78,7 @@ def _of_newest_steps(tables: PublishedTables, scope: Scope, now: datetime, compl
         data_until=until,
         too_old=_too_old(tables, last_step | until, now),
         audited_until={
-            cluster: from_micros(max(each.step_start for each in of_clusters if each.cluster == cluster))
-            + tables.grid.length
-            for cluster in {row.cluster for row in of_clusters} & last_step.keys()
+            each.cluster: each.last_step + tables.grid.length for each in clusters if each.cluster in last_step
         },
     )
 
@@ -91,14 +89,54 @@ def _expected(tables: PublishedTables, scope: Scope, last: dict[str, datetime]) 
     return {cluster: at for cluster, at in last.items() if is_expected(cluster, at)}
 
 
-def _data_until(of_clusters: Iterable[CoverageRow]) -> dict[str, datetime]:
+class AuditedCluster(NamedTuple):
+    """A cluster, the start of the last step in which all its groups were audited, and its last audited snapshot (None:
+    there is none).
+    """
+
+    cluster: str
+    last_step: datetime
+    last_snapshot_at: datetime | None
+
+
+def audited_clusters(tables: PublishedTables, cluster: str | None = None) -> list[AuditedCluster]:
+    """Each cluster, or one."""
+    return each_once(cluster_spans(tables, tables.checkpoint, cluster))
+
+
+def cluster_spans(
+    tables: PublishedTables, checkpoint: Checkpoint | None, cluster: str | None = None
+) -> list[AuditedCluster]:
+    """Clusters, several times each: as the checkpoint has them, and in each later step; None: in every step."""
+    spans = [
+        AuditedCluster(
+            row.cluster,
+            from_micros(row.step_start),
+            None if row.last_snapshot_at is None else from_micros(row.last_snapshot_at),
+        )
+        for row in _rows(tables, cluster, [_OF_CLUSTER, *since(checkpoint)])
+    ]
+    spans += (
+        AuditedCluster(*row) for known in tables.in_checkpoint("audited_clusters", checkpoint) for row in tuples(known)
+    )
+    return [each for each in spans if cluster in (None, each.cluster)]
+
+
+def each_once(spans: Iterable[AuditedCluster]) -> list[AuditedCluster]:
+    """Each of the clusters once."""
+    return [
+        AuditedCluster(
+            cluster,
+            max(each.last_step for each in of_cluster),
+            max((each.last_snapshot_at for each in of_cluster if each.last_snapshot_at), default=None),
+        )
+        for cluster, of_cluster in by_key(spans, lambda each: each.cluster).items()
+    ]
+
+
+def _data_until(clusters: Iterable[AuditedCluster]) -> dict[str, datetime]:
     """By cluster its last audited snapshot."""
-    until: dict[str, datetime] = {}
-    for row in of_clusters:
-        if row.last_snapshot_at is not None:
-            last = from_micros(row.last_snapshot_at)
-            until[row.cluster] = max(last, until.get(row.cluster, last))
-    return until
+    return {each.cluster: each.last_snapshot_at for each in clusters if each.last_snapshot_at is not None}
 
 
 def _too_old(tables: PublishedTables, until: Mapping[str, datetime], now: datetime) -> dict[str, timedelta]:
@@ -161,11 +199,14 @@ def _sighted(
     return tuples(tables.stored.read(SIGHTINGS, columns, conditions, distinct=True))
 
 
-def silent_in(tables: PublishedTables, cluster: str | None, since: datetime | None) -> dict[str, list[Time]]:
-    """By cluster the times in which nothing of it was recorded (`domain.coverage.silent_times`), in the steps since
-    then, or in all.
+def silent_in(
+    tables: PublishedTables, cluster: str | None, first: datetime | None, before: datetime | None = None
+) -> dict[str, list[Time]]:
+    """By cluster the times in which nothing of it was recorded (`domain.coverage.silent_times`), in the steps of
+    `[first, before)`; None: no limit.
     """
-    of_clusters = _rows(tables, cluster, [_OF_CLUSTER, *([] if since is None else [Filter("step_start", ">=", since)])])
+    limits = [Filter("step_start", operator, at) for operator, at in ((">=", first), ("<", before)) if at is not None]
+    of_clusters = _rows(tables, cluster, [_OF_CLUSTER, *limits])
     return silent_times(of_clusters, _length(tables))
 
 

@@ -26,7 +26,7 @@ def former_rows(tables: PublishedTables, cluster: str | None, of_steps: Sequence
     runs audited which published no coverage. Seconds are those in which the group was observed at all; the last
     snapshot is the end of that time.
     """
-    runs = rows(tables.stored.read(AUDIT_RUNS, _RUN, [IS_PUBLISHED]))
+    runs = rows(tables.stored.read(AUDIT_RUNS, _RUN, [IS_PUBLISHED, *_overlapping(of_steps)]))
     former = [run for run in runs if COVERAGE.name not in run["published_versions"]]
     if not former:
         return []
@@ -35,6 +35,15 @@ def former_rows(tables: PublishedTables, cluster: str | None, of_steps: Sequence
     groups = [row for row in every if any(_audited(run, row) for run in former)]
     whole = [run for run in former if covers_clusters(run)]
     return [*groups, *(row for row in cluster_coverage(groups, length) if any(_audited(run, row) for run in whole))]
+
+
+def _overlapping(of_steps: Sequence[Filter]) -> Iterator[Filter]:
+    """Conditions that runs over such steps keep."""
+    for _, operator, value in of_steps:
+        if operator == "<":
+            yield Filter("interval_start", "<", value)
+        elif steps := [*value] if operator == "IN" else [value]:
+            yield Filter("interval_end", ">", min(steps))
 
 
 def _audited(run: Mapping[str, Any], row: CoverageRow) -> bool:

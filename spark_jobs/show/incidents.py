@@ -2,32 +2,30 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from schemas import FINDINGS, GROUP_STATUS, INCIDENTS
+from schemas import INCIDENTS
 from spark_jobs.domain.coverage import COMPLETE_SHARE, Coverage
-from spark_jobs.domain.incidents.fold import incidents
 from spark_jobs.domain.incidents.team_routes import TeamRoute, with_teams
 from spark_jobs.domain.incidents.thread import QUIET
-from spark_jobs.domain.incidents.values import AuditedTime, CauseTime, Incident, IncidentPart
+from spark_jobs.domain.incidents.values import CauseTime, Incident, IncidentPart
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.show.coverage import coverage_of, silent_in
+from spark_jobs.show.checkpoints import carried_by, checkpoint_at, fold_from
+from spark_jobs.show.coverage import coverage_of
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.read.delta import delta_tables
-from spark_jobs.store.read.finding_rows import published_findings
-from spark_jobs.store.read.forgotten import forgotten_clusters
 from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables
-from spark_jobs.store.read.stored import Filter, StoredTables, tuples
+from spark_jobs.store.read.stored import StoredTables
 
 _STEP = (*GROUP, "step_start", "deleted_at", "deleted_topics")
 
@@ -94,7 +92,7 @@ def _part_row(part: IncidentPart) -> dict[str, Any]:
         "conflicting_values": [value._asdict() for value in part.conflicting_values],
         "cause_spans": [*map(_with_times, part.cause_spans)],
     }
-    del row["brokers"]  # they are those of its queues
+    del row["brokers"], row["more_findings"]  # they are in no table
     return row
 
 
@@ -132,9 +130,9 @@ def severities_in(warehouse: str, interval: str, cluster: str | None, consumer_g
 
 def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[Incident]:
     """The incidents of the query, the newest first; raises `NothingPublishedError` for unknown names or ids."""
-    if not len(tables.read(GROUP_STATUS, query.ever, ["step_start"])):
+    if not any(query.names.items() <= group._asdict().items() for group in tables.groups()):
         check_names(tables, query.ever)
-    folded = _from_their_beginnings(tables, query) if query.interval else _folded(tables, query, None)
+    folded = _matching_time(tables, query)
     wanted = [with_teams(query.routes, incident) for incident in folded if is_wanted(incident, query)]
     if query.incident_id is not None and not wanted:
         hint = did_you_mean(query.incident_id, (incident.incident_id for incident in folded))
@@ -147,7 +145,7 @@ def open_incidents(
 ) -> list[Incident]:
     """The open incidents, folded from the steps since `first_step`; severity, groups and costs are of these steps."""
     query = IncidentQuery(None, names.cluster, names.consumer_group, is_open=True)
-    folded = _folded(tables, query, first_step)
+    folded = fold_from(tables, names.cluster, first=first_step).incidents
     return [with_teams(routes, incident) for incident in folded if is_wanted(incident, query)]
 
 
@@ -183,6 +181,20 @@ def was_seen_in(incident: Incident, interval: Interval) -> bool:
     return incident.opened_at < to_micros(interval.end) and incident.last_seen_at > to_micros(interval.start)
 
 
+def _matching_time(tables: PublishedTables, query: IncidentQuery) -> list[Incident]:
+    """The incidents that were seen in the interval, or that are open, and others: from the newest checkpoint before
+    that time on, or if there is none, from their beginnings.
+    """
+    checkpoint = None
+    if query.interval is not None or query.is_open:
+        checkpoint = checkpoint_at(tables, None if query.interval is None else query.interval.start)
+    if checkpoint is not None:
+        return fold_from(tables, query.cluster, carried_by(tables, checkpoint)).incidents
+    if query.interval is not None:
+        return _from_their_beginnings(tables, query)
+    return fold_from(tables, query.cluster).incidents
+
+
 def _from_their_beginnings(tables: PublishedTables, query: IncidentQuery) -> list[Incident]:
     """The incidents of the interval, each with its true beginning: earlier steps are read, twice as far each time,
     until no incident began before them. A sixteenth of the interval is read first, so that short ones stay cheap.
@@ -192,7 +204,7 @@ def _from_their_beginnings(tables: PublishedTables, query: IncidentQuery) -> lis
     look_back = max(tables.grid.length, min((interval.end - interval.start) / 16, interval.start - oldest))
     while True:
         first_step = tables.grid.floor(interval.start - look_back)
-        folded = _folded(tables, query, first_step)
+        folded = fold_from(tables, query.cluster, first=first_step).incidents
         beginnings = (
             part.started_at
             for incident in folded
@@ -202,24 +214,3 @@ def _from_their_beginnings(tables: PublishedTables, query: IncidentQuery) -> lis
         if first_step <= oldest or min(beginnings, default=to_micros(interval.start)) > to_micros(first_step) + QUIET:
             return folded
         look_back *= 2
-
-
-def _folded(tables: PublishedTables, query: IncidentQuery, first_step: datetime | None) -> list[Incident]:
-    """The incidents of all findings of the steps since `first_step`; None: of all steps."""
-    whole = Scope(cluster=query.cluster)
-    conditions = [] if first_step is None else [Filter("step_start", ">=", first_step)]
-    findings = published_findings(tables.read(FINDINGS, whole, None, conditions))
-    steps = [*tuples(tables.read(GROUP_STATUS, whole, _STEP, conditions))]
-    micros = {step: to_micros(step) for step in {step for _, _, step, *_ in steps}}
-    audited = ((cluster, group, micros[step]) for cluster, group, step, *_ in steps)
-    deletions = [
-        (cluster, group, topic, to_micros(at))
-        for cluster, group, _, deleted_at, topics in steps
-        for topic, at in [(None, deleted_at), *((each["topic"], each["deleted_at"]) for each in topics or ())]
-        if at is not None
-    ]
-    length = tables.grid.length // timedelta(microseconds=1)
-    for cluster, at in forgotten_clusters(tables.stored).items():
-        deletions += [(cluster, group, None, to_micros(at)) for group in {row[1] for row in steps if row[0] == cluster}]
-    silent = silent_in(tables, query.cluster, first_step)
-    return incidents(findings, AuditedTime(audited, length, deletions, silent), RULES)

@@ -55,7 +55,8 @@ def publish_hours(
     times = [(3600 * hour, 3600 * (hour + 1)) for hour in hours]
     write(warehouse, REBALANCE_INTERVALS, [interval(*time) | key | {"step_start": at(time[0])} for time in times])
     number = DeltaTable(warehouse / GROUP_STATUS.name).version()
-    versions = {table.name: number for table in (FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS)}
+    tables = (FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS)
+    versions = {table.name: DeltaTable(warehouse / table.name).version() for table in tables}
     of_run = dict.fromkeys(("run_id", "configuration_hash", "code_version"), f"r{number}")
     audited = Interval(at(3600 * min(hours, default=0)), at(3600 * (max(hours, default=0) + 1)))
     named = key if alone else {}

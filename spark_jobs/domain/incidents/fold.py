@@ -4,12 +4,14 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import NamedTuple
 
+from spark_jobs.domain.incidents.carried import NOTHING_CARRIED, Carried, Event, carried
 from spark_jobs.domain.incidents.facts import incident
 from spark_jobs.domain.incidents.thread import QUIET, Thread
 from spark_jobs.domain.incidents.threads import RootRules, threads
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding, UnknownTime
-from spark_jobs.domain.model.severities import ERROR, SEVERITIES
+from spark_jobs.domain.model.severities import ERROR, INFO
 from spark_jobs.domain.model.silences import unreported_ids
 from spark_jobs.domain.model.window import Time, common
 from spark_jobs.domain.phrases import names_text
@@ -19,10 +21,37 @@ from spark_jobs.domain.rules.roots import LEAD
 from spark_jobs.domain.rules.rule import Rule
 
 
+class Fold(NamedTuple):
+    """The incidents, the newest first; all events, also those that open none, and the time that they are in."""
+
+    incidents: list[Incident]
+    events: list[Event]
+    audited: AuditedTime
+    unknown: UnknownTime
+    rules: Mapping[str, Rule]
+
+    def carried(self, before: int) -> Carried:
+        """The state for the step that begins then (microseconds), if all steps of the fold begin earlier."""
+        return carried(self.events, self.audited, self.unknown, self.rules, before)
+
+
 def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules: Iterable[Rule]) -> list[Incident]:
     """Every incident of these findings, in any order, the newest first. Silenced findings and their symptoms open none,
     nor does INFO, unless it means that nothing is known: an ERROR, if nothing of the cluster was recorded.
     """
+    return fold(findings, audited, rules).incidents
+
+
+def fold(
+    findings: Iterable[PublishedFinding],
+    audited: AuditedTime,
+    rules: Iterable[Rule],
+    earlier: Carried = NOTHING_CARRIED,
+) -> Fold:
+    """`incidents`, and what it takes to continue. With what is carried of `earlier` steps: the incidents that last, or
+    begin later. Findings and audited steps then also of `CHANGEABLE` before the steps that follow.
+    """
+    audited = earlier.with_later(audited)
     findings_by_id = {finding.finding.finding_id: finding for finding in findings}
     by_name = {rule.name: rule for rule in rules}
     blind = frozenset(rule.name for rule in by_name.values() if rule.is_blind)
@@ -31,19 +60,40 @@ def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules:
         for finding in findings_by_id.values()
     )
     unknown = UnknownTime(audited, findings_by_id.values(), blind, left_out)
-    reported = {finding_id: finding for finding_id, finding in findings_by_id.items() if finding_id not in left_out}
+    reported = {
+        finding_id: finding
+        for finding_id, finding in findings_by_id.items()
+        if finding_id not in left_out and (earlier.before is None or finding.step_start >= earlier.before)
+    }
     root_rules = {
         finding_id: findings_by_id[root_id].finding.rule
         for finding_id, finding in reported.items()
         if (root_id := finding.finding.root_finding_id) in findings_by_id
     }
-    conditions = threads(reported.values(), RootRules(root_rules, by_name), unknown)
+    old = [each.thread() for each in earlier.threads]
+    conditions = threads(reported.values(), RootRules(root_rules, by_name), unknown, old)
     events = [
-        (_with_silence(incident(roots, symptoms, by_name), audited.silent), _broker_of(roots, by_name))
+        Event(
+            _with_silence(incident(roots, symptoms, by_name), audited.silent),
+            roots,
+            symptoms,
+            _broker_of(roots, by_name),
+        )
         for roots, symptoms in _events(conditions, by_name)
     ]
-    opened = _with_same_broker([each for each in events if each[0].severity != SEVERITIES[0] or each[0].rule in blind])
-    return sorted(opened, key=lambda event: (-event.opened_at, event.cluster, event.rule, event.incident_id))
+    opened = _with_same_broker(
+        [
+            (each.incident, each.broker)
+            for each in events
+            if each.incident.severity != INFO or each.incident.rule in blind
+        ]
+    )
+    return Fold(in_order(opened), events, audited, unknown, by_name)
+
+
+def in_order(incidents: Iterable[Incident]) -> list[Incident]:
+    """The newest first."""
+    return sorted(incidents, key=lambda each: (-each.opened_at, each.cluster, each.rule, each.incident_id))
 
 
 def _with_silence(incident: Incident, silent: Mapping[str, Sequence[Time]]) -> Incident:

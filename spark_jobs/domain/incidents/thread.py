@@ -17,6 +17,18 @@ from spark_jobs.domain.rules.rule import Rule
 QUIET = 600 * SECOND
 
 
+#: A condition names so many of its first findings, and of its last.
+NAMED_FINDINGS = 50
+
+
+def bounded(finding_ids: list[str]) -> tuple[list[str], int]:
+    """The ids of the first and the last findings, and how many are between them."""
+    if len(finding_ids) <= 2 * NAMED_FINDINGS:
+        return finding_ids, 0
+    named = [*finding_ids[:NAMED_FINDINGS], *finding_ids[-NAMED_FINDINGS:]]
+    return named, len(finding_ids) - len(named)
+
+
 class Identity(NamedTuple):
     """Identity of a condition; its cause and its queues may change. `broker`: of a rule that is `per_broker`."""
 
@@ -43,7 +55,10 @@ def worst_of(findings: Iterable[Finding]) -> Finding:
 class Thread:
     """The findings of one condition, in order, until it was gone for longer than `QUIET`. `step_start`: of its first
     finding; `start`: when it began; `end`: when it was last seen; `until`: when it was known to be gone, and why
-    (`resolution`); `root_rule`: that of the findings whose symptom it is, if any says so.
+    (`resolution`); `undeleted_until`: the same without deletions; `root_rule`: that of the findings whose symptom it
+    is, if any says so. Of a thread that is carried from earlier steps, `findings` are those that `carried` keeps,
+    `finding_ids` the first and the last of all, `more_findings` the number of others, and `revised` the ids of those
+    that a later step revised.
     """
 
     identity: Identity
@@ -54,6 +69,10 @@ class Thread:
     until: int = 0
     resolution: str = CLEARED
     root_rule: str | None = None
+    undeleted_until: int = 0
+    finding_ids: list[str] = field(default_factory=list)
+    more_findings: int = 0
+    revised: frozenset[str] = frozenset()
 
     @cached_property
     def worst(self) -> Finding:
@@ -63,16 +82,19 @@ class Thread:
     @cached_property
     def causes(self) -> tuple[str, ...]:
         """The causes it had, the first first."""
-        final = (finding for finding in self.findings if not self._is_revised(finding))
+        final = (finding for finding in self.findings if not self.is_revised(finding))
         return tuple(dict.fromkeys(finding.cause for finding in final if finding.cause is not None))
 
-    def _is_revised(self, finding: Finding) -> bool:
+    def is_revised(self, finding: Finding) -> bool:
         """Return whether it was transient as far as its step could see, and a later step shows that it stayed."""
-        return finding.evidence.persistence == Persistence.TRANSIENT and any(
-            later.evidence.persistence == Persistence.PERSISTENT
-            and later.active_since is not None
-            and later.active_since <= finding.started_at < finding.ended_at <= later.started_at
-            for later in self.findings
+        return finding.finding_id in self.revised or (
+            finding.evidence.persistence == Persistence.TRANSIENT
+            and any(
+                later.evidence.persistence == Persistence.PERSISTENT
+                and later.active_since is not None
+                and later.active_since <= finding.started_at < finding.ended_at <= later.started_at
+                for later in self.findings
+            )
         )
 
     @cached_property
@@ -102,6 +124,7 @@ class Thread:
     def part(self, rule: Rule) -> IncidentPart:
         """The thread as a part of an incident."""
         worst = self.worst
+        finding_ids, more_findings = bounded(self.finding_ids)
         return IncidentPart(
             consumer_group=self.identity.consumer_group,
             rule=self.identity.rule,
@@ -111,13 +134,14 @@ class Thread:
             subject=worst.subject,
             started_at=self.start,
             ended_at=self.end,
-            finding_ids=tuple(finding.finding_id for finding in self.findings),
+            finding_ids=tuple(finding_ids),
             client_ids=tuple(sorted(self.client_ids)),
             detail=rule.detail(worst) if rule.detail else "",
             conflicting_values=tuple(worst.evidence.conflicting_values or ()),
             client_id=self.identity.client_id,
             cause_spans=tuple(self._cause_time(cause) for cause in self.causes),
             brokers=tuple(sorted({queue.broker_name for queue in worst.evidence.queues})),
+            more_findings=self.more_findings + more_findings,
         )
 
     def _cause_time(self, cause: str) -> CauseTime:

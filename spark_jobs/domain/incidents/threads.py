@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from spark_jobs.domain.incidents.thread import QUIET, Identity, Thread
-from spark_jobs.domain.incidents.values import DELETED, TOPIC_DELETED, PublishedFinding, UnknownTime
+from spark_jobs.domain.incidents.values import DELETED, NEVER, TOPIC_DELETED, PublishedFinding, UnknownTime
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.rules.rule import Rule
@@ -18,7 +18,7 @@ class RootRules:
             return {rule}.union(*(above(link.root) for link in rules[rule].follows))
 
         self.of_findings, self._rules = of_findings, rules
-        self._above = {rule: above(rule) for rule in set(of_findings.values())}
+        self._above = {rule: above(rule) for rule in rules}
 
     def identity(self, published: PublishedFinding) -> Identity:
         """The identity of a finding's condition."""
@@ -32,21 +32,31 @@ class RootRules:
         return rule is None or other_rule is None or other_rule in self._above[rule] or rule in self._above[other_rule]
 
 
-def threads(findings: Iterable[PublishedFinding], root_rules: RootRules, unknown: UnknownTime) -> list[Thread]:
-    """One per condition, and per time without a gap of more than `QUIET`."""
+def threads(
+    findings: Iterable[PublishedFinding], root_rules: RootRules, unknown: UnknownTime, earlier: Iterable[Thread] = ()
+) -> list[Thread]:
+    """One per condition, and per time without a gap of more than `QUIET`; `earlier`: of findings before these."""
+    new = by_key(findings, root_rules.identity)
+    old = by_key(earlier, lambda thread: thread.identity)
     return [
         thread
-        for identity, findings_of_identity in by_key(findings, root_rules.identity).items()
-        for thread in _threads(identity, findings_of_identity, root_rules, unknown)
+        for identity in old | new
+        for thread in _threads(identity, new.get(identity, ()), root_rules, unknown, old.get(identity, ()))
     ]
 
 
 def _threads(
-    identity: Identity, findings: Sequence[PublishedFinding], root_rules: RootRules, unknown: UnknownTime
+    identity: Identity,
+    findings: Sequence[PublishedFinding],
+    root_rules: RootRules,
+    unknown: UnknownTime,
+    earlier: Sequence[Thread],
 ) -> list[Thread]:
     """The threads of one condition. Of findings that begin together, those with a thread's last cause come first."""
-    every_thread: list[Thread] = []
-    alive: list[Thread] = []
+    every_thread = [*earlier]
+    for old in every_thread:
+        old.until = max(0 if old.until == NEVER else old.until, unknown.until(identity[:2], old.end))
+    alive = [*every_thread]
 
     def order(published: PublishedFinding) -> tuple[int, str, str]:
         return published.finding.started_at, published.finding.cause or "", published.finding.finding_id
@@ -72,6 +82,7 @@ def _threads(
 
 def _end_with_what_it_is_about(thread: Thread, unknown: UnknownTime) -> None:
     """End what might have come back when its group, or else its topic, was deleted."""
+    thread.undeleted_until = thread.until
     for topic, resolution in ((None, DELETED), (thread.identity.topic, TOPIC_DELETED)):
         at = unknown.deletion(thread.identity[:2], topic, thread.end, thread.until + QUIET)
         if at is not None:
@@ -94,6 +105,7 @@ def _thread_of(finding: Finding, alive: Iterable[Thread], root_rules: RootRules,
 def _take(thread: Thread, published: PublishedFinding, root_rules: RootRules, unknown: UnknownTime) -> None:
     finding = published.finding
     thread.findings.append(finding)
+    thread.finding_ids.append(finding.finding_id)
     thread.end = max(thread.end, finding.ended_at)
     thread.until = max(thread.until, unknown.until(published.group, finding.ended_at))
     thread.root_rule = thread.root_rule or root_rules.of_findings.get(finding.finding_id)

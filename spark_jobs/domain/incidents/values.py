@@ -33,12 +33,14 @@ class AuditedTime(NamedTuple):
     """The steps that were audited, all of one length: (cluster, consumer group, step start). `deletions`: (cluster,
     consumer group, topic, when it was first seen that no broker has the topic any more; topic None: the group).
     `silent`: by cluster the times in which nothing of it was recorded (`domain.coverage.silent_times`).
+    `unknown`: by group a time before these steps in which its state is unknown.
     """
 
     steps: Iterable[tuple[str, str, int]]
     step: int
     deletions: Iterable[tuple[str, str, str | None, int]] = ()
     silent: Mapping[str, Sequence[Time]] = MappingProxyType({})
+    unknown: Mapping[tuple[str, str], Time] = MappingProxyType({})
 
 
 class CauseTime(NamedTuple):
@@ -52,8 +54,8 @@ class CauseTime(NamedTuple):
 class IncidentPart(NamedTuple):
     """One condition of an incident in one group, over all its steps. Of its worst finding, the latest of equals:
     `cause`, `detail` (added to the rule's headline), `conflicting_values`, `brokers` of its queues. `started_at` and
-    `ended_at`: when it was seen; `client_ids`: all that it names; `cause_spans`: every cause that it had, the first
-    first.
+    `ended_at`: when it was seen; `finding_ids`: of a long one the first and the last (`more_findings`: the number of
+    others); `client_ids`: all that it names; `cause_spans`: every cause that it had, the first first.
     """
 
     consumer_group: str
@@ -71,6 +73,12 @@ class IncidentPart(NamedTuple):
     client_id: str | None = None
     cause_spans: tuple[CauseTime, ...] = ()
     brokers: tuple[str, ...] = ()
+    more_findings: int = 0
+
+    @property
+    def finding_count(self) -> int:
+        """The number of its findings."""
+        return len(self.finding_ids) + self.more_findings
 
     @property
     def names_more(self) -> bool:
@@ -162,6 +170,8 @@ class UnknownTime:
                 times[finding.group].append((_active_since(finding.finding), finding.finding.ended_at))
             if finding.finding.finding_id in unreported:
                 self._unreported.add((*finding.group, finding.finding.rule, finding.step_start))
+        for group, time in audited.unknown.items():
+            times[group].append(time)
         self.steps, self._step = steps, audited.step
         self._unknown: Mapping[tuple[str, str], Sequence[Time]] = {
             group: joined([*_between(sorted(of_group), audited.step), *times[group]])
@@ -173,6 +183,14 @@ class UnknownTime:
         unknown = self._unknown.get(group, ())
         place = bisect_right(unknown, end, key=lambda time: time[0]) - 1
         return unknown[place][1] if place >= 0 and end < unknown[place][1] else end
+
+    def open_time(self, group: tuple[str, str]) -> Time | None:
+        """The unknown time that lasts, up to the end of the last audited step, of which it begins before that."""
+        last = max(self.steps.get(group, ()), default=None)
+        unknown = self._unknown.get(group, ())
+        if last is None or not unknown or unknown[-1][1] != NEVER:
+            return None
+        return min(unknown[-1][0], last + self._step), last + self._step
 
     def deletion(self, group: tuple[str, str], topic: str | None, start: int, end: int) -> int | None:
         """The first deletion of the group (topic None) or of its topic in `[start, end]`; None: there is none."""

@@ -108,7 +108,7 @@ def _part(part: IncidentPart, is_root: bool, findings: Mapping[str, str]) -> Row
         "is_root": is_root,
         "started_at": from_micros(part.started_at),
         "ended_at": from_micros(part.ended_at),
-        "findings": count(len(part.finding_ids), "finding"),
+        "findings": count(part.finding_count, "finding"),
     }
 
 

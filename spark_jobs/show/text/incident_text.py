@@ -162,7 +162,7 @@ def _parts(title: str, parts: tuple[IncidentPart, ...]) -> Iterator[TextLine]:
         about = ", ".join(filter(None, (part.subject if part.names_more else "", part.detail)))
         about = f": {about}" if about else ""
         yield TextLine(f"{part.severity} {part.rule} ({part.cause}) in {place}{about}", 1, part.severity)
-        finding_count = count(sum(len(member.finding_ids) for member in alike), "finding")
+        finding_count = count(sum(member.finding_count for member in alike), "finding")
         start, end = min(member.started_at for member in alike), max(member.ended_at for member in alike)
         yield TextLine(f"From {_times(start, end)}, {finding_count}.", 2)
         if len(part.cause_spans) > 1:

@@ -72,7 +72,7 @@ class DeltaTables:
 
         names = ", ".join(map(selected, columns))
         filters = (condition._replace(column=in_table[condition.column]) for condition in conditions)
-        condition = " AND ".join(["true", *map(_sql, filters)])
+        condition = " AND ".join(["true", *map(sql_of, filters)])
         select = "SELECT DISTINCT" if distinct else "SELECT"
         rows = self.query(f"{select} {names} FROM {table.name} WHERE {condition}", {table: opened})
         # DataFusion gives views of texts, which Arrow's functions do not take.
@@ -91,7 +91,7 @@ class DeltaTables:
 
     def count_before(self, table: Table, column: str, moment: datetime) -> tuple[int, datetime | None]:
         """See `StoredTables.count_before`."""
-        condition = _sql(Filter(column, "<", moment))
+        condition = sql_of(Filter(column, "<", moment))
         sql = f'SELECT count(*) AS number, min("{column}") AS first FROM {table.name} WHERE {condition}'
         (row,) = rows(self.query(sql, {table: self.open(table)}))
         return row["number"], row["first"]
@@ -117,17 +117,20 @@ class DeltaTables:
         """See `StoredTables.append`."""
         self._write(table, pa.Table.from_pylist([*map(dict, rows)], arrow_schema(table)), "append")
 
-    def replace(self, table: Table, rows: pa.Table) -> None:
+    def replace(self, table: Table, rows: pa.Table, where: Filter | None = None) -> None:
         """See `StoredTables.replace`."""
-        self._write(table, rows, "overwrite")
+        self._write(table, rows, "overwrite", None if where is None else sql_of(where))
 
-    def _write(self, table: Table, rows: pa.Table, mode: Literal["append", "overwrite"]) -> None:
+    def _write(
+        self, table: Table, rows: pa.Table, mode: Literal["append", "overwrite"], predicate: str | None = None
+    ) -> None:
         """Rows without comments: delta-rs refuses those whose comments are not the words that the table has."""
         try:
             DeltaTable.create(
                 self.uri(table), delta_schema(table), mode="ignore", name=table.name, description=table.comment
             )
-            write_deltalake(self.open(table), rows, mode=mode)
+            # Its types do not know that a predicate of None goes with any mode.
+            write_deltalake(self.open(table), rows, mode=mode, predicate=predicate)  # type: ignore[arg-type]
         except DeltaError as error:
             raise PublishError(str(self._failed(table, error, "written"))) from error
 
@@ -233,7 +236,8 @@ def _share(first: datetime | None, last: datetime | None, interval: Interval) ->
     return max(0.0, within / (last - first))
 
 
-def _sql(condition: Filter) -> str:
+def sql_of(condition: Filter) -> str:
+    """Return the condition as standard SQL."""
     if condition.operator == "IN":
         values = ", ".join(map(sql_literal, condition.value))
         return f'"{condition.column}" IN ({values})' if values else "false"

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from schemas import AUDIT_RUNS, GROUP_STATUS, TABLES, Table
+from schemas import AUDIT_RUNS, CHECKPOINTS, GROUP_STATUS, TABLES, Table
 from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid, format_utc
+from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import NothingPublishedError, WarehouseError
+from spark_jobs.store.arrow_values import one_array
+from spark_jobs.store.read.kept import kept_since
 from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
 
 #: What the choice of the newest run needs.
-_RUN = ("run_id", "finished_at", "step_seconds", "interval_start", "published_versions")
+_RUN = ("run_id", "finished_at", "interval_start")
+#: Runs publish in another order than they end in, but not that much later.
+_DAY = timedelta(days=1)
 _GROUP_STEP = ("cluster", "consumer_group", "step_start")
 #: Of rows of `audit_runs`: the run has published.
 IS_PUBLISHED = Filter("outcome", "=", "published")
@@ -30,6 +39,16 @@ class AuditedGroup(NamedTuple):
     consumer_group: str
     first_step: datetime
     last_step: datetime
+
+
+class Checkpoint(NamedTuple):
+    """A row of `checkpoints`, without its lists: the state after all steps that begin before `before`."""
+
+    before: datetime
+    step_seconds: int
+    code_version: str
+    run_finished_at: datetime
+    group_status_version: int
 
 
 @dataclass(frozen=True)
@@ -58,12 +77,15 @@ EVERYTHING = Scope()
 
 @dataclass(frozen=True)
 class PublishedTables:
-    """The output tables at the newest run's Delta versions, their steps' grid, and the first published step's start."""
+    """The output tables at the newest run's Delta versions, their steps' grid, the first published step's start, and
+    the end of that run.
+    """
 
     stored: StoredTables
     versions: Mapping[str, int]
     grid: StepGrid
     first_step: datetime
+    finished_at: datetime
 
     def read(
         self,
@@ -99,11 +121,66 @@ class PublishedTables:
 
     def groups(self) -> list[AuditedGroup]:
         """Every group that was ever audited."""
-        spans: dict[tuple[str, str], tuple[datetime, datetime]] = {}
-        for cluster, consumer_group, step in tuples(self.read(GROUP_STATUS, EVERYTHING, _GROUP_STEP)):
-            first, last = spans.get((cluster, consumer_group), (step, step))
-            spans[cluster, consumer_group] = min(first, step), max(last, step)
-        return [AuditedGroup(*group, *span) for group, span in spans.items()]
+        return self._groups
+
+    @cached_property
+    def _groups(self) -> list[AuditedGroup]:
+        return audited_groups(self.group_spans(self.checkpoint))
+
+    def group_spans(self, checkpoint: Checkpoint | None) -> pa.Table:
+        """Rows of `AuditedGroup`, several per group: those of the checkpoint, and each later step; None: every step."""
+        steps = self.read(GROUP_STATUS, EVERYTHING, _GROUP_STEP, since(checkpoint))
+        spans = steps.append_column("last_step", steps["step_start"]).rename_columns(AuditedGroup._fields)
+        return pa.concat_tables(
+            [spans, *self.in_checkpoint("audited_groups", checkpoint)], promote_options="permissive"
+        )
+
+    def in_checkpoint(self, column: str, checkpoint: Checkpoint | None) -> Iterator[pa.Table]:
+        """The structs of a list of the checkpoint as rows, if their `last_step` is kept; none without a checkpoint."""
+        if checkpoint is not None:
+            of_list = pa.Table.from_struct_array(one_array(self.of_checkpoint(column, checkpoint)).flatten())
+            kept = kept_since(self.stored, GROUP_STATUS)
+            yield of_list if kept is None else of_list.filter(pc.greater_equal(of_list["last_step"], pa.scalar(kept)))
+
+    def of_checkpoint(self, column: str, checkpoint: Checkpoint) -> pa.ChunkedArray:
+        """The one value of the column in the checkpoint."""
+        row = Filter("before", "=", checkpoint.before)
+        return self.stored.read(CHECKPOINTS, (column,), [row], self._checkpoints_version)[column]
+
+    @cached_property
+    def _checkpoints_version(self) -> int:
+        """The Delta version from which all checkpoints are read, as another process may replace them."""
+        return self.stored.version(CHECKPOINTS)
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """The newest checkpoint; None: there is none."""
+        return next(iter(self.checkpoints), None)
+
+    def _checkpoint_rows(self) -> pa.Table:
+        return self.stored.read(CHECKPOINTS, Checkpoint._fields, (), self._checkpoints_version)
+
+    @cached_property
+    def checkpoints(self) -> list[Checkpoint]:
+        """The checkpoints, the newest first, that are of these versions and whose steps no run has audited again."""
+        if not self.stored.exists(CHECKPOINTS):
+            return []
+        every = [Checkpoint(*row) for row in tuples(self._checkpoint_rows())]
+        since = min((each.run_finished_at for each in every), default=self.finished_at) - _DAY
+        runs = self.stored.read(
+            AUDIT_RUNS, ("interval_start", "published_versions"), [IS_PUBLISHED, Filter("finished_at", ">=", since)]
+        )
+        later = [(start, versions.get(GROUP_STATUS.name)) for start, versions in tuples(runs)]
+        length, own = self.grid.length.total_seconds(), self.versions.get(GROUP_STATUS.name, -1)
+
+        def fits(checkpoint: Checkpoint) -> bool:
+            version = checkpoint.group_status_version
+            is_own = checkpoint.step_seconds == length and version <= own
+            return is_own and not any(
+                start < checkpoint.before and (run is None or run > version) for start, run in later
+            )
+
+        return sorted(filter(fits, every), reverse=True)
 
     def _of_steps(self, interval: Interval) -> tuple[Filter, ...]:
         start = self.steps(interval).start
@@ -112,17 +189,46 @@ class PublishedTables:
 
 def published_tables(stored: StoredTables) -> PublishedTables:
     """The newest published run's tables. Raises `NothingPublishedError`, or `WarehouseError` without a table."""
-    runs = rows(stored.read(AUDIT_RUNS, _RUN, [IS_PUBLISHED])) if stored.exists(AUDIT_RUNS) else []
+    runs = stored.read(AUDIT_RUNS, _RUN, [IS_PUBLISHED]) if stored.exists(AUDIT_RUNS) else None
     if not runs:
         raise _nothing_published(stored)
-    newest = _newest(runs)
+    newest = _newest(stored, runs, ("finished_at", "step_seconds", "published_versions"))
     grid = StepGrid(timedelta(seconds=newest["step_seconds"]))
-    return PublishedTables(stored, newest["published_versions"], grid, min(run["interval_start"] for run in runs))
+    first_step = from_micros(int(_micros(runs["interval_start"]).min()))
+    return PublishedTables(stored, newest["published_versions"], grid, first_step, newest["finished_at"])
 
 
-def _newest(runs: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Of those that ended at once, the first by its id."""
-    return max(sorted(runs, key=lambda run: str(run["run_id"])), key=lambda run: run["finished_at"])
+def since(checkpoint: Checkpoint | None) -> list[Filter]:
+    """A condition on steps: those that are not in the checkpoint."""
+    return [] if checkpoint is None else [Filter("step_start", ">=", checkpoint.before)]
+
+
+def audited_groups(spans: pa.Table) -> list[AuditedGroup]:
+    """Each group once, of rows of `AuditedGroup` of which it has several. Not by `group_by`, which loads pandas."""
+    clusters, groups = (one_array(spans[name]).dictionary_encode() for name in ("cluster", "consumer_group"))
+    first, last = (_micros(spans[name]) for name in ("first_step", "last_step"))
+    pairs = np.stack([np.from_dlpack(clusters.indices), np.from_dlpack(groups.indices)])
+    distinct, place = np.unique(pairs, axis=1, return_inverse=True)
+    firsts, lasts = np.full(distinct.shape[1], first.max(initial=0)), np.zeros(distinct.shape[1], np.int64)
+    np.minimum.at(firsts, place.ravel(), first)
+    np.maximum.at(lasts, place.ravel(), last)
+    names = clusters.dictionary.to_pylist(), groups.dictionary.to_pylist()
+    return [
+        AuditedGroup(names[0][cluster], names[1][group], from_micros(first), from_micros(last))
+        for cluster, group, first, last in zip(*distinct.tolist(), firsts.tolist(), lasts.tolist(), strict=True)
+    ]
+
+
+def _micros(times: pa.ChunkedArray) -> NDArray[np.int64]:
+    micros = one_array(times).cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    return np.asarray(np.from_dlpack(micros), np.int64)
+
+
+def _newest(stored: StoredTables, runs: pa.Table, columns: Sequence[str]) -> dict[str, Any]:
+    """These columns of the run that ended last; of several, of the first by its id."""
+    newest = runs.filter(pc.equal(runs["finished_at"], pc.max(runs["finished_at"])))
+    run_id = min(newest["run_id"].to_pylist())
+    return rows(stored.read(AUDIT_RUNS, columns, [IS_PUBLISHED, Filter("run_id", "=", run_id)]))[0]
 
 
 def covers_clusters(run: Mapping[str, Any]) -> bool:
@@ -153,12 +259,10 @@ def runs_of(stored: StoredTables, interval: Interval | None, *, rejected: bool =
 
 def newest_configuration(stored: StoredTables) -> dict[str, Any]:
     """The values of the configuration of the newest published run; none without a run."""
-    runs = rows(stored.read(AUDIT_RUNS, ("run_id", "finished_at"), [IS_PUBLISHED])) if stored.exists(AUDIT_RUNS) else []
+    runs = stored.read(AUDIT_RUNS, _RUN, [IS_PUBLISHED]) if stored.exists(AUDIT_RUNS) else None
     if not runs:
         return {}
-    of_newest = Filter("run_id", "=", _newest(runs)["run_id"])
-    configured = stored.read(AUDIT_RUNS, ("configuration",), [of_newest])["configuration"]
-    values: dict[str, Any] = json.loads(configured[0].as_py())
+    values: dict[str, Any] = json.loads(_newest(stored, runs, ("configuration",))["configuration"])
     return values
 
 
@@ -192,7 +296,10 @@ def run_of_step(
 def check_group(tables: PublishedTables, scope: Scope) -> tuple[str, str]:
     """Cluster and name of a group. Raises `NothingPublishedError` for an unknown or ambiguous group, or time."""
     consumer_group = str(scope.consumer_group)
-    clusters = sorted(set(tables.read(GROUP_STATUS, scope, ("cluster",))["cluster"].to_pylist()))
+    if scope.interval is None:
+        clusters = sorted(group.cluster for group in tables.groups() if scope.names.items() <= group._asdict().items())
+    else:
+        clusters = sorted(set(tables.read(GROUP_STATUS, scope, ("cluster",))["cluster"].to_pylist()))
     if len(clusters) == 1:
         return str(clusters[0]), consumer_group
     if clusters:

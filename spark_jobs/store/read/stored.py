@@ -66,8 +66,10 @@ class StoredTables(Protocol):
     def append(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """Append rows, to a table that is created if missing. Raises `PublishError`, or as `read`."""
 
-    def replace(self, table: Table, rows: pa.Table) -> None:
-        """Replace all rows in one commit, in a table that is created if missing. Raises as `append`."""
+    def replace(self, table: Table, rows: pa.Table, where: Filter | None = None) -> None:
+        """Replace all rows, or those that keep the condition, as all new ones must, in one commit; the table is created
+        if it is missing. Raises as `append`.
+        """
 
 
 def rows(table: pa.Table) -> list[dict[str, Any]]:

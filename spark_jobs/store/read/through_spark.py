@@ -17,7 +17,7 @@ from spark_jobs.domain.model.window import from_micros
 from spark_jobs.errors import WarehouseError
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.delta import DeltaTables, sql_of
 from spark_jobs.store.read.stored import Filter, StoredTables
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
@@ -95,9 +95,10 @@ class SparkTables:
         frame = self.spark.createDataFrame([*map(dict, rows)], spark_schema(table))
         self._write(table, frame, "append", options)
 
-    def replace(self, table: Table, rows: pa.Table) -> None:
+    def replace(self, table: Table, rows: pa.Table, where: Filter | None = None) -> None:
         """See `StoredTables.replace`."""
-        self._write(table, self.spark.createDataFrame(rows, spark_schema(table)), "overwrite", {})
+        options = {} if where is None else {"replaceWhere": sql_of(where)}
+        self._write(table, self.spark.createDataFrame(rows, spark_schema(table)), "overwrite", options)
 
     def _write(self, table: Table, frame: DataFrame, mode: str, options: Mapping[str, str]) -> None:
         self.location.create(self.spark, [table])

@@ -1,18 +1,31 @@
 """An incident is read from its beginning, however short the interval is that is asked for. No Spark."""
 
+import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
-from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, INCIDENTS, QUEUE_PROGRESS, REBALANCE_INTERVALS
+from schemas import ALLOCATIONS, CHECKPOINTS, FINDINGS, GROUP_STATUS, INCIDENTS, QUEUE_PROGRESS, REBALANCE_INTERVALS
 from spark_jobs.domain.incidents.team_routes import TeamRoute
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import from_micros, to_micros
+from spark_jobs.show.checkpoints import fold_from
 from spark_jobs.show.incident_table import publish_incidents
-from spark_jobs.show.incidents import IncidentQuery, incidents_and_unknown, severities_in, was_seen_in
+from spark_jobs.show.incidents import (
+    IncidentQuery,
+    incident_rows,
+    incidents_and_unknown,
+    severities_in,
+    was_seen_in,
+)
 from spark_jobs.store.read.delta import delta_tables
+from spark_jobs.store.read.published import audited_groups, published_tables
+from spark_jobs.store.read.stored import rows as rows_of
 from tests.support.commands import Typed
 from tests.support.published import STATUS, key, publish_hours
 from tests.support.recordings import write_warehouse
@@ -59,6 +72,50 @@ def test_the_table_is_the_whole_history_after_each_audit(tmp_path: Path, order: 
     assert sorted(row["teams"] for row in rows) == [[], [], ["core"]]
     spans = [(from_micros(one.opened_at), from_micros(one.last_seen_at)) for one in whole if "G" in one.consumer_groups]
     assert sorted(spans) == [(at(3600), at(5 * 3600)), (at(6 * 3600), at(7 * 3600))]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_run_continues_from_the_table_as_if_it_read_the_whole_history(tmp_path: Path, seed: int) -> None:
+    """Four days, twelve hours at a time; G is offline throughout, H now and then. Some hours are audited last."""
+    chance, tables = random.Random(seed), delta_tables(str(tmp_path))
+    blocks = [range(start, start + 12) for start in range(0, 96, 12)]
+    late = chance.sample(blocks[:-1], 2)
+    for hours in [*(block for block in blocks if block is not late[0]), *late]:
+        for group, often in (("G", 1.0), ("H", 0.3)):
+            audit_again(tmp_path, group, hours, [hour for hour in hours if chance.random() < often])
+        publish_incidents(tables, (), Interval(hour(hours[0]).start, hour(hours[-1]).end))
+        whole = whole_history(tmp_path)
+        read = tables.read(INCIDENTS, INCIDENTS.columns).cast(whole.schema)
+        assert by_id(read) == by_id(whole)
+        open_now = incidents_and_unknown(tables, IncidentQuery(is_open=True)).incidents
+        assert {one.incident_id for one in open_now} == {row["incident_id"] for row in open_rows(whole)}
+    assert len(tables.read(CHECKPOINTS, ["before"])) == 4
+    newest = published_tables(tables)
+    assert newest.checkpoint is not None
+    assert sorted(newest.groups()) == sorted(audited_groups(newest.group_spans(None)))
+
+
+def audit_again(warehouse: Path, group: str, hours: range, offline: Sequence[int]) -> None:
+    """Replace what was published of the group in these hours."""
+    steps = ", ".join(f"'{at(3600 * number):%Y-%m-%dT%H:%M:%SZ}'" for number in hours)
+    for table in (FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS):
+        if (warehouse / table.name).exists():
+            DeltaTable(warehouse / table.name).delete(f"consumer_group = '{group}' AND step_start IN ({steps})")
+    publish_hours(warehouse, hours, offline, group)
+
+
+def whole_history(warehouse: Path) -> pa.Table:
+    """The incidents of all findings, without any checkpoint."""
+    tables = published_tables(delta_tables(str(warehouse)))
+    return incident_rows(fold_from(tables, None).incidents)
+
+
+def by_id(rows: pa.Table) -> list[dict[str, Any]]:
+    return sorted(rows_of(rows), key=lambda row: str(row["incident_id"]))
+
+
+def open_rows(rows: pa.Table) -> list[dict[str, Any]]:
+    return [row for row in rows_of(rows) if row["resolved_at"] is None]
 
 
 def test_the_next_audit_brings_incidents_of_runs_whose_process_was_killed_before_it_wrote_them(tmp_path: Path) -> None:
