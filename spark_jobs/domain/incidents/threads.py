@@ -53,15 +53,16 @@ def _threads(
     earlier: Sequence[Thread],
 ) -> list[Thread]:
     """The threads of one condition. Of findings that begin together, those with a thread's last cause come first."""
-    every_thread = [*earlier]
+
+    def order(finding: Finding) -> tuple[int, str, str]:
+        return finding.started_at, finding.cause or "", finding.finding_id
+
+    every_thread = sorted(earlier, key=lambda thread: order(thread.findings[0]))
     for old in every_thread:
         old.until = max(0 if old.until == NEVER else old.until, unknown.until(identity[:2], old.end))
     alive = [*every_thread]
-
-    def order(published: PublishedFinding) -> tuple[int, str, str]:
-        return published.finding.started_at, published.finding.cause or "", published.finding.finding_id
-
-    for _, together in groupby(sorted(findings, key=order), key=lambda published: published.finding.started_at):
+    in_order = sorted(findings, key=lambda published: order(published.finding))
+    for _, together in groupby(in_order, key=lambda published: published.finding.started_at):
         waiting = list(together)
         began = min(map(unknown.began, waiting))
         alive = [thread for thread in alive if thread.until + QUIET >= began]

@@ -226,9 +226,10 @@ def _micros(times: pa.ChunkedArray) -> NDArray[np.int64]:
 
 def _newest(stored: StoredTables, runs: pa.Table, columns: Sequence[str]) -> dict[str, Any]:
     """These columns of the run that ended last; of several, of the first by its id."""
-    newest = runs.filter(pc.equal(runs["finished_at"], pc.max(runs["finished_at"])))
-    run_id = min(newest["run_id"].to_pylist())
-    return rows(stored.read(AUDIT_RUNS, columns, [IS_PUBLISHED, Filter("run_id", "=", run_id)]))[0]
+    last = pc.max(runs["finished_at"])
+    run_id = min(runs.filter(pc.equal(runs["finished_at"], last))["run_id"].to_pylist())
+    of_run = [IS_PUBLISHED, Filter("run_id", "=", run_id), Filter("finished_at", "=", last.as_py())]
+    return rows(stored.read(AUDIT_RUNS, columns, of_run))[0]
 
 
 def covers_clusters(run: Mapping[str, Any]) -> bool:
