@@ -108,7 +108,7 @@ def test_an_old_warehouse_is_upgraded_and_read(
         *(f"findings: constraint {name} set" for name in ("known_severity", "span_not_empty", "inside_its_step")),
         "capture_calls: column fate is called outcome now",
         "quarantine: column key is called row_key now",
-        *(f"{table}: created" for table in ("sightings", "coverage", "backlog", "incidents", "notices")),
+        *(f"{table}: created" for table in ("sightings", "coverage", "backlog", "incidents", "checkpoints", "notices")),
     ]
     assert upgrade(spark, warehouse) == []
     for table, (columns, values) in before.items():

@@ -158,7 +158,7 @@ def test_the_status_of_all_groups(audited: Audited) -> None:
         "NEAR_CAPACITY",
         "  members         unknown",
         "  queues          unknown",
-        "  backlog         unknown, 4 queues unknown",
+        "  backlog         unknown, peak ≥ 2,229 at 2026-11-21T02:26:26Z, 4 queues unknown",
         "  oldest message  unknown",
         "  caught up in    unknown",
         "  deleted in      unknown",
