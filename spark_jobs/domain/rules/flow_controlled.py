@@ -16,6 +16,7 @@ from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.window import SECOND, common
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Follows, Rule, clients, queues
+from spark_jobs.domain.status.utilization import Bottleneck
 
 THROTTLED = "THROTTLED"
 
@@ -98,6 +99,7 @@ RULE = Rule(
         Follows("CLIENT_HUNG", clients),
         Follows("CONSUME_FAILING", queues, _BY_AMOUNT),
         Follows("SLOW_LISTENER", clients),
+        Follows("NEAR_CAPACITY", clients, _BY_AMOUNT, (Bottleneck.ORDERED_QUEUE,)),
         Follows("CONSUMER_STOPPED", queues),
         Follows("CONSUMER_STALLED", queues),
     ),
