@@ -227,6 +227,30 @@ def two_queues(**back: Any) -> AuditedStep:
     return with_samples(step, {"t": offsets([("b", 0), ("b", 1)], dict.fromkeys((280, 300, 400), ["1000/500"] * 2))})
 
 
+@pytest.mark.parametrize(
+    ("read", "found"),
+    [
+        # It falls three times, and returns at once.
+        ("565 500 570 500 570 500 575", "300-400 OVERWRITTEN"),
+        # The last time it stays: whoever takes the queue then begins there.
+        ("565 500 570 500 570 500 500", "300-400 OVERWRITTEN"),
+        # Twice.
+        ("565 565 570 500 570 500 575", "380-400 RESET"),
+        # To different offsets.
+        ("565 500 570 501 570 500 575", "380-400 RESET"),
+        # It is consumed again.
+        ("565 500 540 500 540 500 540", "380-400 RESET"),
+    ],
+)
+def test_an_offset_that_falls_to_the_same_one_again_and_again_is_overwritten(read: str, found: str) -> None:
+    """Of what it falls each time, the most is consumed again."""
+    samples = {280 + 20 * place: f"1000/{offset}" for place, offset in enumerate(read.split())}
+    step = step_with(0, 3600, "0+1", False, rewinds=3, rewound=205, rewound_max=70, rewound_at=380)
+    (hit,) = RULE.hits(with_samples(step, {"t": offsets([("b", 0)], {at: [text] for at, text in samples.items()})}))
+    assert f"{span(hit)} {hit.cause}" == found
+    assert (hit.measures or {})["rewound_in_all"] == (70 if hit.cause == "OVERWRITTEN" else 205)
+
+
 def test_it_says_how_many_messages_that_is_in_all() -> None:
     """Of all queues of the topic and cause, whenever they went back."""
     step = two_queues(rewinds=[1, 2], rewound=[65, 150], rewound_max=[65, 80], rewound_at=[300, 400])
