@@ -14,6 +14,7 @@ from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place
 from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.message_queue import queue_ranges
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.phrases import count
@@ -64,6 +65,8 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
             cause = _cause(step, progress, place, rewind, highest_at[rewind.at])
             is_explained = cause in (BROKER_SWITCHED, BROKER_RESTARTED, OVERWRITTEN)
             hint = _what_happened(step, progress, rewinds, place) if is_explained else None
+            if cause == RESET:
+                hint = _not_reached(step, progress, rewinds)
             rewind_hits.append(_hit(step, progress, place, cause, rewind, hint))
     in_all: Counter[tuple[str | None, str | None]] = Counter()
     for hit in rewind_hits:
@@ -204,6 +207,28 @@ def _what_happened(step: AuditedStep, progress: IntervalProgress, rewinds: Mappi
     are_oldest = max(rewinds[other].above_minimum for other in together) <= tolerance
     served = _served(rewind.switch) if rewind.switch else ""
     return " ".join(filter(None, (served, went_back, _FROM_THE_OLDEST if are_oldest else "", consumed)))
+
+
+def _not_reached(step: AuditedStep, progress: IntervalProgress, rewinds: Mapping[int, Rewind]) -> str | None:
+    """A sentence on the queues that no sample shows to have gone back, though they had consumed newer messages than
+    those halfway to which the others went back. None: there are none, or it is not known.
+    """
+    samples = step.history.offsets[progress.interval.topic]
+    row = max(int(samples.times.searchsorted(rewind.at)) for rewind in rewinds.values())
+    stored = [samples.last_timestamp[: row + 1, samples.columns[queue]] for queue in progress.queues]
+    went_back = [(int(stored[place].max()), int(stored[place][-1])) for place in rewinds]
+    if min(after for _, after in went_back) <= 0:
+        return None
+    halfway = max((before + after) // 2 for before, after in went_back)
+    unmoved = [
+        queue for place, queue in enumerate(progress.queues) if place not in rewinds and stored[place][-1] > halfway
+    ]
+    if not unmoved:
+        return None
+    return (
+        f"Not seen to go back, though as new messages were consumed: {queue_ranges(unmoved)}. If all queues were "
+        "meant, the reset may not have reached these (RocketMQ issue #2298): stop the consumers, and reset them again."
+    )
 
 
 def _left_after_a_minute(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind) -> int | None:

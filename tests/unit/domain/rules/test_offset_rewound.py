@@ -251,6 +251,34 @@ def test_an_offset_that_falls_to_the_same_one_again_and_again_is_overwritten(rea
     assert (hit.measures or {})["rewound_in_all"] == (70 if hit.cause == "OVERWRITTEN" else 205)
 
 
+@pytest.mark.parametrize(
+    ("stored", "is_named"),
+    [
+        # Queue 0 goes from messages of 900 s back to those of 100 s: halfway is 500 s.
+        (501, True),
+        (500, False),
+        (0, False),
+        (None, False),
+    ],
+)
+def test_a_reset_names_the_queues_that_a_sample_does_not_show_to_go_back(stored: int | None, is_named: bool) -> None:
+    step = two_queues(rewinds=[1, 0], rewound=[65, 0], rewound_max=[65, 0], rewound_at=[300, None])
+    read = {
+        280: [(1000, 565, 565, 900), (1000, 700, 700, stored)],
+        300: [(1000, 500, 500, 100), (1000, 700, 700, stored)],
+    }
+    (hit,) = RULE.hits(with_samples(step, {"t": offsets([("b", 0), ("b", 1)], read)}))
+    assert hit.cause == "RESET"
+    assert ("consumed: b:1." in (hit.hint or "")) is is_named
+
+
+def test_without_the_time_of_the_messages_a_reset_names_no_other_queue() -> None:
+    step = two_queues(rewinds=[1, 0], rewound=[65, 0], rewound_max=[65, 0], rewound_at=[300, None])
+    read = {280: [(1000, 565, 565, 900), (1000, 700, 700, 900)], 300: [(1000, 500, 500, 0), (1000, 700, 700, 900)]}
+    (hit,) = RULE.hits(with_samples(step, {"t": offsets([("b", 0), ("b", 1)], read)}))
+    assert (hit.cause, hit.hint) == ("RESET", None)
+
+
 def test_it_says_how_many_messages_that_is_in_all() -> None:
     """Of all queues of the topic and cause, whenever they went back."""
     step = two_queues(rewinds=[1, 2], rewound=[65, 150], rewound_max=[65, 80], rewound_at=[300, 400])
