@@ -37,7 +37,11 @@ GROUP_STATUS = Table(
         Field("utilization", DOUBLE, "messages produced ÷ what members can consume; null, as the next four: unknown"),
         Field("busiest_utilization", DOUBLE, "the same of the busiest member"),
         Field("busiest_member", STRING, "its client id"),
-        Field("busiest_bottleneck", STRING, "LISTENER, PULLS or HOT_QUEUE (pulls of one queue)"),
+        Field(
+            "busiest_bottleneck",
+            STRING,
+            "LISTENER, PULLS, HOT_QUEUE (pulls of one queue) or ORDERED_QUEUE (its thread)",
+        ),
         Field("headroom_messages_per_second", DOUBLE, "additional messages per second until that member falls behind"),
         Field("catches_up", BOOLEAN, "true: all queues' lags shrink, over `verdict_window_seconds`; null: unknown"),
         Field("catch_up_seconds", DOUBLE, "at that pace, until the last queue has caught up; null: unknown, or never"),

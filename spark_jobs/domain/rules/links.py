@@ -8,6 +8,7 @@ from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.clients import ThrottleCause
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.status.utilization import Bottleneck
 
 #: What a finding has; it shares at least one of these with its root.
 Shares = Callable[[Finding], Iterable[Hashable]]
@@ -110,6 +111,7 @@ _STANDING = (
     Follows("MEMBERSHIP_VIEW_SPLIT", topics, (StandingCause.NOT_LISTED,)),
 )
 _ALL_BUSY = ("ALL_THREADS_BUSY",)
+_BY_AMOUNT = (ThrottleCause.CACHED_MESSAGES, ThrottleCause.CACHED_SIZE)
 #: By rule, whose symptom its findings are, the likeliest root cause first. Rules without one have no line.
 LINKS: Mapping[str, tuple[Follows, ...]] = {
     "UNASSIGNED_QUEUE": (
@@ -153,8 +155,9 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
     "FLOW_CONTROLLED": (
         Follows("OFFSET_HELD_BACK", queues, (ThrottleCause.CACHED_SPAN,)),
         Follows("CLIENT_HUNG", clients),
-        Follows("CONSUME_FAILING", queues, (ThrottleCause.CACHED_MESSAGES, ThrottleCause.CACHED_SIZE)),
+        Follows("CONSUME_FAILING", queues, _BY_AMOUNT),
         Follows("SLOW_LISTENER", clients),
+        Follows("NEAR_CAPACITY", clients, _BY_AMOUNT, (Bottleneck.ORDERED_QUEUE,)),
         _STOPPED,
         _STALLED,
     ),

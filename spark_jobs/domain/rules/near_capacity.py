@@ -253,6 +253,11 @@ RULE = Rule(
             "only one queue receives nearly what its owner can consume",
             "A queue has one owner, so more consumers cannot help. Spread the keys over more queues.",
         ),
+        Bottleneck.ORDERED_QUEUE: Cause(
+            "an orderly consumer has one thread for each queue, and these are busy nearly all the time",
+            "Each queue has its thread already, so more consume threads or consumers add none. Make the listener "
+            "faster, raise consumeMessageBatchMaxSize if it gains by larger batches, or add queues.",
+        ),
     },
     evaluate=hits,
     hit_severity=WARN,

@@ -1,7 +1,7 @@
 """OFFSET_REWOUND: a group's offset went back, so messages are consumed again."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place
 from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.message_queue import queue_ranges
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.phrases import count
@@ -24,14 +25,15 @@ REWOUND = "REWOUND"
 _A_MINUTE = 60 * SECOND
 _FROM_THE_OLDEST = "They are at the oldest messages now, where clients begin if they find no offset."
 #: Why a consumer offset went back; the first that applies, in this order.
-DUPLICATE_CLIENT_ID, BROKER_SWITCHED, TO_MINIMUM = "DUPLICATE_CLIENT_ID", "BROKER_SWITCHED", "TO_MINIMUM"
-BROKER_RESTARTED, HAND_OVER, RESET = "BROKER_RESTARTED", "HAND_OVER", "RESET"
+DUPLICATE_CLIENT_ID, BROKER_SWITCHED, OVERWRITTEN = "DUPLICATE_CLIENT_ID", "BROKER_SWITCHED", "OVERWRITTEN"
+BROKER_RESTARTED, TO_MINIMUM, HAND_OVER, RESET = "BROKER_RESTARTED", "TO_MINIMUM", "HAND_OVER", "RESET"
 
 
 class Rewind(NamedTuple):
     """The greatest rewind of a queue: the sample at `at` (microseconds) showed it, with the offset `to`. `minimum`:
     the oldest offset that the broker had, None: unknown. `switch`: another process began to serve the broker around it.
-    `lost_end`: the end offset fell, too. `pace`: messages that are consumed in a collection interval.
+    `lost_end`: the end offset fell, too. `pace`: messages that are consumed in a collection interval. `falls`: the
+    samples at which the offset fell to just the same one, after it had returned at once.
     """
 
     at: int
@@ -40,6 +42,7 @@ class Rewind(NamedTuple):
     switch: Switch | None
     lost_end: bool = False
     pace: int = 0
+    falls: Sequence[int] = ()
 
     @property
     def above_minimum(self) -> float:
@@ -59,12 +62,15 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
         }
         for place, rewind in rewinds.items():
             cause = _cause(step, progress, place, rewind, highest_at[rewind.at])
-            is_of_broker = cause in (BROKER_SWITCHED, BROKER_RESTARTED)
-            hint = _what_happened(step, progress, rewinds, place) if is_of_broker else None
+            is_explained = cause in (BROKER_SWITCHED, BROKER_RESTARTED, OVERWRITTEN)
+            hint = _what_happened(step, progress, rewinds, place) if is_explained else None
+            if cause == RESET:
+                hint = _not_reached(step, progress, rewinds)
             rewind_hits.append(_hit(step, progress, place, cause, rewind, hint))
     in_all: Counter[tuple[str | None, str | None]] = Counter()
     for hit in rewind_hits:
-        in_all[hit.topic, hit.cause] += int((hit.measures or {})["rewound"] or 0)
+        rewound = "rewound_max" if hit.cause == OVERWRITTEN else "rewound"  # which is consumed again once at most
+        in_all[hit.topic, hit.cause] += int((hit.measures or {})[rewound] or 0)
     for hit in rewind_hits:
         yield replace(hit, measures={**(hit.measures or {}), "rewound_in_all": in_all[hit.topic, hit.cause]})
 
@@ -78,7 +84,23 @@ def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind
     lost_end = bool(UNKNOWN < end_offsets[row] < end_offsets[before])
     switch = _switch(step, topic, queue, int(samples.times[before]), at)
     minimums = step.history.oldest_offsets(topic, queue, step.window.read_from, at + 1)
-    return Rewind(at, to, minimums[-1] if minimums else None, switch, lost_end, _pace(step, samples, row, column))
+    pace, falls = _pace(step, samples, row, column), _falls(samples, samples.inside(progress.start, at + 1), column, to)
+    return Rewind(at, to, minimums[-1] if minimums else None, switch, lost_end, pace, falls)
+
+
+def _falls(samples: OffsetSamples, seen: slice, column: int, to: int) -> Sequence[int]:
+    """The samples at which a queue's offset fell to this one, if it was again at least where it had been at the first
+    sample that showed another offset. A group that consumes again gets there later.
+    """
+    offsets = samples.consumed_to[seen, column]
+    rows = np.flatnonzero(offsets != UNKNOWN)
+    known = offsets[rows]
+    changes = np.flatnonzero(np.diff(known)) + 1
+    falls = [row for row in changes.tolist() if known[row] == to < known[row - 1]]
+    returns = (next((each for each in changes.tolist() if each > row), row) for row in falls)
+    fell = [row for row, after in zip(falls, returns, strict=True) if after == row or known[after] >= known[row - 1]]
+    times: Sequence[int] = samples.times[seen][rows[fell]].tolist()
+    return times
 
 
 def _pace(step: AuditedStep, samples: OffsetSamples, row: int, column: int) -> int:
@@ -110,7 +132,8 @@ def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) ->
 
 def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind, highest: float) -> str:
     """The first cause that fits. Members with one client id overwrite each other's commits. A process that begins to
-    serve a broker has older offsets, and so has one that was restarted. A consumer without an offset starts at the
+    serve a broker has older offsets, and so has one that was restarted. An offset that returns and falls to the same
+    one again and again is another consumer's. A consumer without an offset starts at the
     oldest message; a reset to a time takes only young queues there, so `highest` counts: the most above it of all
     queues at that sample. A consumer that was frozen or cut off commits its old offset around a rebalance. Otherwise
     an operator reset the offset.
@@ -121,6 +144,8 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Re
         return BROKER_RESTARTED
     if rewind.switch or rewind.lost_end:
         return BROKER_SWITCHED
+    if len(rewind.falls) >= step.settings.thresholds.flapping_times:
+        return OVERWRITTEN
     if highest <= step.settings.thresholds.rewind_tolerance:
         return TO_MINIMUM
     # The rebalance at an end of the interval; one that the step cuts does not end there.
@@ -143,12 +168,13 @@ def _is_same_process(step: AuditedStep, topic: str, switch: Switch) -> bool:
 def _hit(
     step: AuditedStep, progress: IntervalProgress, place: int, cause: str, rewind: Rewind, hint: str | None
 ) -> RuleHit:
-    at, minimum = rewind.at, rewind.minimum
+    minimum = rewind.minimum
+    since, at = (rewind.falls[0], rewind.falls[-1]) if cause == OVERWRITTEN else (rewind.at, rewind.at)
     measures = {name: int(getattr(progress, name)[place]) for name in ("rewinds", "rewound", "rewound_max")}
     if cause == TO_MINIMUM and minimum is not None:
         measures |= {"consumer_offset": rewind.to, "min_offset": minimum}
     return RuleHit(
-        at,
+        since,
         min(at + step.settings.cadence, progress.end),
         *(cause, progress.interval.topic),
         queue=queue_at(progress, place, REWOUND),
@@ -180,6 +206,28 @@ def _what_happened(step: AuditedStep, progress: IntervalProgress, rewinds: Mappi
     are_oldest = max(rewinds[other].above_minimum for other in together) <= tolerance
     served = _served(rewind.switch) if rewind.switch else ""
     return " ".join(filter(None, (served, went_back, _FROM_THE_OLDEST if are_oldest else "", consumed)))
+
+
+def _not_reached(step: AuditedStep, progress: IntervalProgress, rewinds: Mapping[int, Rewind]) -> str | None:
+    """A sentence on the queues that no sample shows to have gone back, though they had consumed newer messages than
+    those halfway to which the others went back. None: there are none, or it is not known.
+    """
+    samples = step.history.offsets[progress.interval.topic]
+    row = max(int(samples.times.searchsorted(rewind.at)) for rewind in rewinds.values())
+    stored = [samples.last_timestamp[: row + 1, samples.columns[queue]] for queue in progress.queues]
+    went_back = [(int(stored[place].max()), int(stored[place][-1])) for place in rewinds]
+    if min(after for _, after in went_back) <= 0:
+        return None
+    halfway = max((before + after) // 2 for before, after in went_back)
+    unmoved = [
+        queue for place, queue in enumerate(progress.queues) if place not in rewinds and stored[place][-1] > halfway
+    ]
+    if not unmoved:
+        return None
+    return (
+        f"Not seen to go back, though as new messages were consumed: {queue_ranges(unmoved)}. If all queues were "
+        "meant, the reset may not have reached these (RocketMQ issue #2298): stop the consumers, and reset them again."
+    )
 
 
 def _left_after_a_minute(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind) -> int | None:
@@ -245,6 +293,13 @@ RULE = Rule(
             "(`flushConsumerOffsetInterval`). Or, with POP, it could not read the message at an offset after its "
             "start, and began at its oldest: check whether its version has the fix of RocketMQ issue #3503. Let the "
             "listener tolerate duplicates.",
+        ),
+        OVERWRITTEN: Cause(
+            "the offset fell to the same one at least `flapping_times` times, and returned at once each time",
+            "Another consumer commits its own, old offset again and again, and the owner corrects it. Look for a "
+            "second consumer of the group that lives on in the owner's process after its shutdown (RocketMQ issue "
+            "#3066), or elsewhere: the broker's log names its address (`update consumer offset less than store`). "
+            "Restart that process. A member that takes the queue meanwhile may begin at the old offset.",
         ),
         TO_MINIMUM: Cause(
             "each queue that went back fell to its oldest message",

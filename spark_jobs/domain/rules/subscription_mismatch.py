@@ -1,12 +1,14 @@
 """SUBSCRIPTION_MISMATCH: members of one group subscribe to different topics, or different messages of one topic."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, RuleHit
+from spark_jobs.domain.model.history import Membership
+from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR
-from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.model.window import SECOND, Time, common
 from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rules.commands import CONNECTIONS
 from spark_jobs.domain.rules.conflicting_values import changing_within, conflicting_values, flaps, with_both_kinds
@@ -16,12 +18,16 @@ from spark_jobs.domain.rules.rule import Cause, Rule
 _PART = re.compile(r", (?=[^ ,:]+: )")
 #: How the subscriptions of a group's members differ; the first that applies.
 DIFFERENT_TOPICS, DIFFERENT_EXPRESSIONS = "DIFFERENT_TOPICS", "DIFFERENT_EXPRESSIONS"
+#: No member subscribes to the messages that the broker gives to them.
+BROKER_DIFFERS = "BROKER_DIFFERS"
 #: (topic, expression), sorted.
 _SortedSubscriptions = tuple[tuple[str, str], ...]
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per time in which subscriptions differ, or a broker's list of them alternates; a condition per cause."""
+    """One per time in which subscriptions differ, a broker's list of them alternates, or a broker filters a topic by an
+    expression of no member; a condition per cause, and of the last one per topic.
+    """
     for interval in step.intervals:
         for conflict in interval.subscription_conflicts:
             answers = [(tuple(sorted(subscriptions)), client_id) for client_id, subscriptions in conflict.answers]
@@ -42,6 +48,39 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 conflicting_values=tuple(ConflictingValue(_text(subscriptions), None) for subscriptions in variants),
                 measures={"changes": len(flapped) + 1},
                 hint="Which client has which subscription is not known: record the clients' running info.",
+            )
+        for span in spans:
+            yield from _broker_differs(step, span)
+
+
+def _broker_differs(step: AuditedStep, span: Span[Membership]) -> Iterator[RuleHit]:
+    """One per topic and time in which all clients that a broker lists report expressions other than the broker's."""
+    clients = [step.history.clients.get(client_id) for client_id in dict.fromkeys(span.state.client_ids)]
+    by_client = [client.series.states for client in clients if client]
+    if (
+        not clients
+        or len(by_client) < len(clients)
+        or not all(
+            any(state.subscriptions not in (None, span.state.subscriptions) for state in states) for states in by_client
+        )
+    ):
+        return  # as mostly
+    for topic, expression in sorted(span.state.subscriptions):
+        answers: list[tuple[str, str]] = []
+        times: Sequence[Time] = [(span.start, span.end)]
+        for client_id in dict.fromkeys(span.state.client_ids):
+            reported = step.history.clients[client_id].series.spans(step.window, step.settings.max_gap)
+            other = [
+                each for each in reported if dict(each.state.subscriptions or ()).get(topic, expression) != expression
+            ]
+            answers += [(f"{topic}: {dict(each.state.subscriptions or ())[topic]}", client_id) for each in other]
+            times = [overlap for time in times for each in other if (overlap := common(time, (each.start, each.end)))]
+        for start, end in times:
+            yield RuleHit(
+                *(start, end, BROKER_DIFFERS, topic),
+                minimum_seconds=changing_within(step.settings) / SECOND,
+                conflicting_values=conflicting_values(answers, str),
+                hint=f"The broker filters {topic} by {expression}.",
             )
 
 
@@ -81,7 +120,8 @@ RULE = Rule(
     "queues.",
     decided_by="Clients report it, or a broker's subscription of the group changes and changes back while all "
     "clients stay (`changes`: how often). It ends when a client leaves, or when the subscription stays the same for "
-    "twice as long as it usually does. ERROR.",
+    "twice as long as it usually does. `BROKER_DIFFERS`: for longer than `convergence_seconds`, "
+    "`heartbeat_seconds` and one collection interval. ERROR.",
     causes={
         DIFFERENT_TOPICS: Cause(
             "a member lacks a topic",
@@ -92,6 +132,15 @@ RULE = Rule(
             "different tags or SQL expressions",
             "Use one expression for all members, or one group per expression: a message that only another member's "
             "expression matches is lost.",
+            commands=(CONNECTIONS,),
+        ),
+        BROKER_DIFFERS: Cause(
+            "a broker filters by an expression that none of the clients that it lists reports",
+            "Messages that the broker filters out are lost. A broker takes a new subscription only if its subVersion, "
+            "the client's clock when it subscribed, is higher (RocketMQ issue #6679): clocks that were set back keep "
+            "the old one. Set the clocks of the clients (NTP), stop all members, and start them again: the broker "
+            "forgets the subscription when the last one leaves.",
+            headline="The broker filters messages of {groups} by a subscription that no member has",
             commands=(CONNECTIONS,),
         ),
     },

@@ -45,6 +45,7 @@ class Limit(StrEnum):
     NO_PROGRESS = "NO_PROGRESS"
     PULLS = "PULLS"
     LARGE_MESSAGES = "LARGE_MESSAGES"
+    ORDERED_QUEUES = "ORDERED_QUEUES"
     LISTENER = "LISTENER"
     LISTENER_AND_QUEUES = "LISTENER_AND_QUEUES"
     POP_MEMBERS = "POP_MEMBERS"
@@ -145,6 +146,7 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.PULLS: ("CONSUMER_LAGGING/PULLS", "NEAR_CAPACITY/PULLS"),
     Limit.RECONNECTS: ("FLAPPING_MEMBER/RECONNECTS",),
     Limit.LARGE_MESSAGES: ("FLOW_CONTROLLED/CACHED_SIZE",),
+    Limit.ORDERED_QUEUES: ("NEAR_CAPACITY/ORDERED_QUEUE",),
     Limit.IMBALANCE: _of("LOAD_IMBALANCE", "HASH_RING", "ROOMS", "CONFIGURED", "REMAINDERS"),
     Limit.LISTENER: _SLOW_LISTENER,
     Limit.LISTENER_AND_QUEUES: _SLOW_LISTENER,
@@ -227,6 +229,8 @@ ADVICE: dict[Limit, str] = {
     "read from a slave.",
     Limit.LARGE_MESSAGES: "No: large messages filled a client's cache while its threads were idle, and {peak}. Raise "
     "pullThresholdSizeForQueue.",
+    Limit.ORDERED_QUEUES: "Only after queues are added: an orderly consumer has one thread for each queue, {members} "
+    "shared {queues}, and {peak}. Or make the listener faster.",
     Limit.IMBALANCE: "Unknown: the members with more than an even share of the queues fell behind, and only they did, "
     "and {peak}. First make the shares even.",
     Limit.LISTENER: f"{_YES}, {_CAN_HANDLE}: the listener was the limit, {{members}} shared {{queues}}, and "

@@ -21,11 +21,14 @@ _DIGITS = 6
 
 
 class Bottleneck(StrEnum):
-    """The limit of a member: its threads, its pulls, or those of a queue with twice the topic's average."""
+    """The limit of a member: its threads, its pulls, those of a queue with twice the topic's average, or the one thread
+    that an orderly consumer has for each queue (`ConsumeMessageOrderlyService`).
+    """
 
     LISTENER = "LISTENER"
     PULLS = "PULLS"
     HOT_QUEUE = "HOT_QUEUE"
+    ORDERED_QUEUE = "ORDERED_QUEUE"
 
 
 class Utilization(NamedTuple):
@@ -103,7 +106,8 @@ def queue_limit(client: Throughput, listener: float, per_queue: float, hottest: 
     if 2 * average < hottest:
         return Bottleneck.HOT_QUEUE
     last = client.settings.states[client.settings.codes[-1]]
-    return Bottleneck.LISTENER if last.orderly and isclose(per_queue, listener / last.threads) else Bottleneck.PULLS
+    is_thread = last.orderly and isclose(per_queue, listener / last.threads)
+    return Bottleneck.ORDERED_QUEUE if is_thread else Bottleneck.PULLS
 
 
 _Numbers = NDArray[np.int64]

@@ -79,6 +79,7 @@ clients of several languages leave it unowned   | UNASSIGNED_QUEUE:MIXED_CLIENTS
 a strategy leaves it unowned                    | UNASSIGNED_QUEUE:MACHINE_ROOM_BUG queue=0 | ALLOCATION
 duplicates that persist                         | DUPLICATE_CLIENT_ID persistence=PERSISTENT | DUPLICATE_IDS
 … not those that pass                           | DUPLICATE_CLIENT_ID persistence=TRANSIENT | UNEXPLAINED
+each queue has one thread, whatever else is slow | FLOW_CONTROLLED queue=0; NEAR_CAPACITY:ORDERED_QUEUE clients=A | ORDERED_QUEUES
 different topics                                | SUBSCRIPTION_MISMATCH:DIFFERENT_TOPICS | SUBSCRIPTIONS
 … other expressions keep no member from consuming | SUBSCRIPTION_MISMATCH:DIFFERENT_EXPRESSIONS | UNEXPLAINED
 hot queues                                      | PRODUCER_SKEW:HOT_QUEUES | PRODUCER_SKEW

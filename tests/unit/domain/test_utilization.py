@@ -66,7 +66,7 @@ ten messages in a call of 400 ms: 25 a second      | A 1 400 batch=10 | 0-3600 A
 a listener that takes no time: 160 a second of each queue | A 1 0 | 0-3600 A 288000 A 288000 | 160 | 0.5 0.5 A PULLS 160
 144 a second into one queue, 24 on average         | A 1 0 | 0-3600 A 518400 A 0 A 0 | 144 | 0.3 0.9 A HOT_QUEUE 16
 … at half of it it is no hot one                   | A 1 0 | 0-3600 A 518400 A 0 | 144 | 0.45 0.9 A PULLS 16
-orderly: 20 threads do 1,000 a second, one thread 50 of each queue | A 20 20 orderly | 0-3600 A 144000 A 144000 | 80 | 0.8 0.8 A LISTENER 20
+orderly: 20 threads do 1,000 a second, one thread 50 of each queue | A 20 20 orderly | 0-3600 A 144000 A 144000 | 80 | 0.8 0.8 A ORDERED_QUEUE 20
 … a fast listener waits for the pulls              | A 20 1 orderly | 0-3600 A 288000 A 288000 | 160 | 0.5 0.5 A PULLS 160
 one of several threads takes as much as the pulls bring | A 20 6.25 | 0-3600 A 288000 | 80 | 0.5 0.5 A PULLS 80
 both owners of a queue get all of it               | A 1 400, B 1 400 | 0-3600 A+B 4500 | 1.25 | 0.5 0.5 A LISTENER 1.25

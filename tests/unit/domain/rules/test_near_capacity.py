@@ -76,7 +76,7 @@ def measures_of(reported: Sequence[dict[str, Any]], *rows: IntervalProgress) -> 
         ("0/512/1/512", {"queues": 5}, []),
         ("0/512/1/512", {"pull_interval_ms": 99}, []),
         # Orderly: one thread takes 50 of each of 4 queues; of 2 threads together that is 100.
-        ("20/160/1/160", {"consume_orderly": True, "consume_threads": 20}, ["LISTENER 60-720"]),
+        ("20/160/1/160", {"consume_orderly": True, "consume_threads": 20}, ["ORDERED_QUEUE 60-720"]),
         ("20/159/1/159", {"consume_orderly": True, "consume_threads": 20}, []),
         ("20/80/1/80", {"consume_orderly": True, "consume_threads": 2}, ["LISTENER 60-720"]),
         # Who does not say all of it is unknown.
@@ -141,6 +141,7 @@ def test_an_orderly_consumer_is_not_helped_by_threads() -> None:
     (finding,) = findings_of(minute, row("0-3600 A 144000 A 144000 A 144000 A 144000"))
     assert dict(finding.evidence.measures or [])["with_twice_the_threads"] == pytest.approx(0.8)
     assert finding.advice.endswith("Of all single changes, twice the queues would help most: 40 % instead of 80 %.")
+    assert finding.advice.startswith("Each queue has its thread already")
 
 
 def test_more_members_are_no_change_where_one_has_no_queue_already() -> None:

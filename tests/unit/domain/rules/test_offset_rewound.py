@@ -227,6 +227,58 @@ def two_queues(**back: Any) -> AuditedStep:
     return with_samples(step, {"t": offsets([("b", 0), ("b", 1)], dict.fromkeys((280, 300, 400), ["1000/500"] * 2))})
 
 
+@pytest.mark.parametrize(
+    ("read", "found"),
+    [
+        # It falls three times, and returns at once.
+        ("565 500 570 500 570 500 575", "300-400 OVERWRITTEN"),
+        # The last time it stays: whoever takes the queue then begins there.
+        ("565 500 570 500 570 500 500", "300-400 OVERWRITTEN"),
+        # Twice.
+        ("565 565 570 500 570 500 575", "380-400 RESET"),
+        # To different offsets.
+        ("565 500 570 501 570 500 575", "380-400 RESET"),
+        # It is consumed again.
+        ("565 500 540 500 540 500 540", "380-400 RESET"),
+    ],
+)
+def test_an_offset_that_falls_to_the_same_one_again_and_again_is_overwritten(read: str, found: str) -> None:
+    """Of what it falls each time, the most is consumed again."""
+    samples = {280 + 20 * place: f"1000/{offset}" for place, offset in enumerate(read.split())}
+    step = step_with(0, 3600, "0+1", False, rewinds=3, rewound=205, rewound_max=70, rewound_at=380)
+    (hit,) = RULE.hits(with_samples(step, {"t": offsets([("b", 0)], {at: [text] for at, text in samples.items()})}))
+    assert f"{span(hit)} {hit.cause}" == found
+    assert (hit.measures or {})["rewound_in_all"] == (70 if hit.cause == "OVERWRITTEN" else 205)
+
+
+@pytest.mark.parametrize(
+    ("stored", "is_named"),
+    [
+        # Queue 0 goes from messages of 900 s back to those of 100 s: halfway is 500 s.
+        (501, True),
+        (500, False),
+        (0, False),
+        (None, False),
+    ],
+)
+def test_a_reset_names_the_queues_that_a_sample_does_not_show_to_go_back(stored: int | None, is_named: bool) -> None:
+    step = two_queues(rewinds=[1, 0], rewound=[65, 0], rewound_max=[65, 0], rewound_at=[300, None])
+    read = {
+        280: [(1000, 565, 565, 900), (1000, 700, 700, stored)],
+        300: [(1000, 500, 500, 100), (1000, 700, 700, stored)],
+    }
+    (hit,) = RULE.hits(with_samples(step, {"t": offsets([("b", 0), ("b", 1)], read)}))
+    assert hit.cause == "RESET"
+    assert ("consumed: b:1." in (hit.hint or "")) is is_named
+
+
+def test_without_the_time_of_the_messages_a_reset_names_no_other_queue() -> None:
+    step = two_queues(rewinds=[1, 0], rewound=[65, 0], rewound_max=[65, 0], rewound_at=[300, None])
+    read = {280: [(1000, 565, 565, 900), (1000, 700, 700, 900)], 300: [(1000, 500, 500, 0), (1000, 700, 700, 900)]}
+    (hit,) = RULE.hits(with_samples(step, {"t": offsets([("b", 0), ("b", 1)], read)}))
+    assert (hit.cause, hit.hint) == ("RESET", None)
+
+
 def test_it_says_how_many_messages_that_is_in_all() -> None:
     """Of all queues of the topic and cause, whenever they went back."""
     step = two_queues(rewinds=[1, 2], rewound=[65, 150], rewound_max=[65, 80], rewound_at=[300, 400])

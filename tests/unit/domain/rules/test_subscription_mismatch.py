@@ -1,19 +1,22 @@
 """Members that subscribe differently, by what they say or by what a broker's list does."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import Disagreement
 from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
-from spark_jobs.domain.model.history import Membership, Subscriptions, normal_expression
+from spark_jobs.domain.model.history import ClientHistory, ClientState, Membership, Subscriptions, normal_expression
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.rules.conflicting_values import flaps
 from spark_jobs.domain.rules.subscription_mismatch import RULE, mismatch
 from tests.support.builders import audited_step, broker_said, interval, span
 from tests.support.findings import rule_hit
+from tests.support.kernel import series_of
 from tests.support.tables import cells
 from tests.support.times import micros, second_of
+from tests.unit.domain.test_locks import NO_NUMBERS
 
 #: type (`-` is unknown) | text (`-` is unknown) | normal form
 _EXPRESSIONS = """
@@ -183,3 +186,47 @@ def test_two_subscriptions_last_until_a_client_is_gone_or_nothing_changes_for_lo
     found = _found(said, until=2000)
     assert [span(hit) for hit in found] == times.split()
     assert {hit.measures["changes"] for hit in found if hit.measures} == {len(found) + 1}
+
+
+#: Every 20 s what each client reports of topic t (`-`: it lists another topic, `?`: no answer) | times of the findings;
+#: the broker filters by A from 0 s to 400 s
+_REPORTED = """
+    c1 B, c2 B | 20-400
+    c1 B, c2 C | 20-400
+    c1 B, c2 A |
+    c1 A, c2 A |
+    c1 B, c2 - |
+    c1 B, c2 ? |
+    c1 B       |
+"""
+
+
+@pytest.mark.parametrize(("reports", "times"), cells(_REPORTED))
+def test_a_broker_that_filters_by_an_expression_of_no_client(reports: str, times: str) -> None:
+    answers = dict(each.split() for each in reports.split(", "))
+    subscribed = {"-": frozenset({("u", "*")}), "?": None}
+    clients = {
+        client_id: ClientHistory(
+            series_of([(micros(at), _state(subscribed, text)) for at in range(20, 420, 20)]), NO_NUMBERS
+        )
+        for client_id, text in answers.items()
+    }
+    step = audited_step(memberships={"b": _said("0 c1,c2 t:A", until=400)})
+    hits = list(RULE.hits(replace(step, history=replace(step.history, clients=clients))))
+    assert [span(hit) for hit in hits] == times.split()
+    for hit in hits:
+        assert (hit.cause, hit.topic, hit.hint) == ("BROKER_DIFFERS", "t", "The broker filters t by A.")
+        values = {value.name: value.client_ids for value in hit.conflicting_values or ()}
+        assert {name: [*ids] for name, ids in values.items() if ids} == {
+            f"t: {text}": [each for each in answers if answers[each] == text] for text in sorted(set(answers.values()))
+        }
+        # A deployment that replaces members needs as long until the next heartbeats.
+        assert hit.minimum_seconds == step.settings.thresholds.settled_seconds + 20
+
+
+def test_a_broker_that_lists_no_client_filters_for_none() -> None:
+    assert _found("0 - t:A", until=400) == []
+
+
+def _state(subscribed: dict[str, Subscriptions | None], text: str) -> ClientState:
+    return ClientState(True, subscriptions=subscribed.get(text, frozenset({("t", text)})))
