@@ -146,13 +146,14 @@ def _measured(
     columns = np.array([read.columns[places[number]] for number in read_spans])
     samples = _samples(read, time, columns, [spans[number] for number in read_spans])
     if isinstance(read, OffsetSamples) and (is_produced or window):
-        since = _arrived_since_first(samples, arrived(read, time)[:, columns])
-        if is_produced:
-            samples = samples._replace(backlog=since, at_least=since)
-        elif window:
+        is_counted = np.full_like(samples.inside, is_produced)
+        if window and not is_produced:
             without_offset = unconsumed[read_spans] & ~_is_committed(read, window)[columns]
-            is_counted = without_offset & (samples.backlog == UNKNOWN) & (since > 0)
-            samples = samples._replace(at_least=np.where(is_counted, since, samples.backlog))
+            is_counted = without_offset & (samples.backlog == UNKNOWN)
+        if is_counted.any():
+            since = _arrived_since_first(samples, arrived(read, time)[:, columns])
+            at_least = np.where(is_counted & (is_produced | (since > 0)), since, samples.backlog)
+            samples = samples._replace(backlog=at_least if is_produced else samples.backlog, at_least=at_least)
     for number, of_span in zip(read_spans, _per_queue(samples), strict=True):
         measured[number] = of_span
     has_messages = bool((samples.end_offset[samples.inside] != 0).any()) or not samples.inside.any()

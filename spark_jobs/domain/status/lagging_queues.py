@@ -1,6 +1,7 @@
 """The queues in which messages piled up in a step: how many messages, for how long, and in which intervals."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.kernel.sample_pairs import arrived
-from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings, StepWindow
 from spark_jobs.domain.status.backlog import Numbers, QueueIntervals, is_first_of_queue
 
@@ -89,13 +90,20 @@ def lagging_queues(
     may_lag = queues.column("lag_max") > settings.thresholds.allowed_lag
     if not (may_lag | ((queues.column("consumer_offset") <= 0) & (queues.column("produced") > 0))).any():  # as mostly
         return
+
+    @cache
+    def arrivals(topic: str) -> Matrix:
+        """Messages that came to each queue, at its samples in the step and up to `max_gap` before."""
+        return arrived(offsets[topic], _seen(offsets[topic], window, settings.max_gap))
+
     firsts = np.flatnonzero(is_first_of_queue(queues.queue))
     enough = _enough(queues, firsts, settings.thresholds.allowed_lag)
     for number in np.flatnonzero(_most(queues, firsts) > enough).tolist():
         entries = slice(int(firsts[number]), int(firsts[number + 1]) if number + 1 < len(firsts) else None)
         rows = [queues.rows[row] for row in queues.row[entries].tolist()]
         of_queue, of_number = list(zip(rows, queues.place[entries].tolist(), strict=True)), int(enough[number])
-        waiting = _waiting(offsets[rows[0].interval.topic], _name(of_queue)[1], window, settings.max_gap)
+        topic, queue = _name(of_queue)
+        waiting = _waiting(offsets[topic], queue, window, settings.max_gap, partial(arrivals, topic))
         lagging = (
             _piled_up(waiting, of_queue, of_number, settings.max_gap)
             or _stood(waiting, of_queue, of_number, settings.thresholds.stalled_after_seconds * SECOND)
@@ -198,16 +206,24 @@ def _growths(waiting: BacklogSamples, bottom: int, top: int, entries: Entries, m
     ]
 
 
-def _waiting(samples: OffsetSamples, queue: Place, window: StepWindow, max_gap: int) -> BacklogSamples:
-    """The messages at the step's samples of a queue, and at the last one before, no older than `max_gap`."""
-    column, seen = samples.columns[queue], samples.inside(window.start - max_gap, window.end)
+def _seen(samples: OffsetSamples, window: StepWindow, max_gap: int) -> slice:
+    return samples.inside(window.start - max_gap, window.end)
+
+
+def _waiting(
+    samples: OffsetSamples, queue: Place, window: StepWindow, max_gap: int, arrivals: Callable[[], Matrix]
+) -> BacklogSamples:
+    """The messages at the step's samples of a queue, and at the last one before, no older than `max_gap`. `arrivals`:
+    those that came to each queue of the topic.
+    """
+    column, seen = samples.columns[queue], _seen(samples, window, max_gap)
     times, lag, end = samples.times[seen], samples.lag[seen, column], samples.end_offset[seen, column]
     is_committed = bool(((lag != UNKNOWN) & (end != 0))[times >= window.start].any())
     known = np.flatnonzero((lag if is_committed else end) != UNKNOWN)
     known = known[max(int(np.searchsorted(times[known], window.start)) - 1, 0) :]
     times = times[known]
     if not is_committed:
-        since = arrived(samples, seen)[known, column]
+        since = arrivals()[known, column]
         since -= since[0]
         return BacklogSamples(times, since, since, np.zeros(len(times), np.bool_))
     growth = np.diff(samples.consumed_to[seen, column][known])
