@@ -17,7 +17,7 @@ from spark_jobs.domain.model.message_queue import queue_ranges
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, from_micros
 from spark_jobs.show.rows import by_topic
 from spark_jobs.show.text.explanation import SampledBacklog
-from spark_jobs.store.arrow_values import one_array, sizes_of
+from spark_jobs.store.arrow_values import micros_of, one_array, sizes_of
 from spark_jobs.store.read.stored import Filter, StoredTables
 
 Values = NDArray[np.float64]
@@ -111,8 +111,7 @@ def _measured(rows: pa.Table) -> SampledTopic:
 
 def _samples(rows: pa.Table) -> OffsetSamples:
     """The rows of one topic as matrices, of each time one."""
-    at = one_array(rows["captured_at"]).cast(pa.timestamp("us", "UTC")).cast(pa.int64())
-    times, places = np.unique(at.to_numpy(), return_index=True)
+    times, places = np.unique(micros_of(rows["captured_at"]), return_index=True)
     lists = one_array(rows["offsets"].take(pa.array(places)))
     flat = lists.flatten()
     row = np.repeat(np.arange(len(times)), sizes_of(lists))

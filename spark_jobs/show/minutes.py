@@ -13,12 +13,14 @@ from schemas import BACKLOG
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import MILLISECOND, to_micros
 from spark_jobs.show.rows import GROUP, TOPIC, Key, by_topic
-from spark_jobs.store.arrow_values import one_array, sizes_of
+from spark_jobs.store.arrow_types import arrow_schema
+from spark_jobs.store.arrow_values import micros_of, one_array, sizes_of
 from spark_jobs.store.read.published import PublishedTables, Scope
 from spark_jobs.store.read.stored import Filter
 
 Values = NDArray[np.float64]
-_MINUTE_MS = 60_000
+#: Milliseconds.
+MINUTE = 60_000
 _ENTRY = ("at", "messages", "messages_max", "unknown_queues")
 
 
@@ -40,7 +42,7 @@ class Minutes:
 
     def at(self, moment: datetime) -> int:
         """The place of the entry whose minute has the moment; -1: none has."""
-        start = to_micros(moment) // MILLISECOND // _MINUTE_MS * _MINUTE_MS
+        start = to_micros(moment) // MILLISECOND // MINUTE * MINUTE
         place = int(self.starts.searchsorted(start))
         return place if place < len(self.starts) and self.starts[place] == start else -1
 
@@ -54,7 +56,7 @@ def topic_minutes(tables: PublishedTables, scope: Scope, *conditions: Filter) ->
 
 def _minutes(entries: pa.Table) -> Minutes:
     messages, most = (pc.cast(entries[name], pa.float64()).to_numpy() for name in _ENTRY[1:3])
-    return Minutes(_micros(entries["at"]) / MILLISECOND, messages, most, entries["unknown_queues"].to_numpy())
+    return Minutes(micros_of(entries["at"]) / MILLISECOND, messages, most, entries["unknown_queues"].to_numpy())
 
 
 def highest_of_parts(
@@ -65,7 +67,7 @@ def highest_of_parts(
     """
     entries = _entries(tables, scope)
     length = (interval.end - interval.start) // timedelta(microseconds=1)
-    index = np.clip(parts * (_micros(entries["at"]) - to_micros(interval.start)) // length, 0, parts - 1)
+    index = np.clip(parts * (micros_of(entries["at"]) - to_micros(interval.start)) // length, 0, parts - 1)
     of_minutes = (
         entries.select([*GROUP, "at", "messages"])
         .append_column("part", pa.array(index))
@@ -83,22 +85,12 @@ def highest_of_parts(
 
 def _entries(tables: PublishedTables, scope: Scope, *conditions: Filter) -> pa.Table:
     """The minutes one under the other, each with its group and topic."""
-    if not tables.stored.exists(BACKLOG):
-        return pa.table({name: pa.array([], type) for name, type in _TYPES.items()})
-    rows = tables.read(BACKLOG, scope, (*TOPIC, "minutes"), conditions).combine_chunks()
+    if tables.stored.exists(BACKLOG):
+        rows = tables.read(BACKLOG, scope, (*TOPIC, "minutes"), conditions).combine_chunks()
+    else:
+        rows = arrow_schema(BACKLOG).empty_table()
     minutes = one_array(rows["minutes"])
     flat = minutes.flatten()
     of_row = pa.array(np.repeat(np.arange(len(rows)), sizes_of(minutes)))
     columns = {name: rows[name].take(of_row) for name in TOPIC} | {name: flat.field(name) for name in _ENTRY}
     return pa.table(columns)
-
-
-_TYPES = dict.fromkeys(TOPIC, pa.string()) | {
-    "at": pa.timestamp("us", "UTC"),
-    **dict.fromkeys(_ENTRY[1:3], pa.int64()),
-    "unknown_queues": pa.int32(),
-}
-
-
-def _micros(at: pa.ChunkedArray) -> NDArray[np.int64]:
-    return np.asarray(at.cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy())

@@ -98,6 +98,12 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
+def micros_of(times: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Times without nulls, in microseconds. Not by `to_numpy`, which loads pandas."""
+    micros = one_array(times).cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    return np.asarray(np.from_dlpack(micros), np.int64)
+
+
 def elements_of(lists: Mapping[str, pa.ListArray]) -> pa.ListArray:
     """Lists of equal sizes, one per field, as one of structs; an element is null where all of its fields are."""
     (first, *_), fields = lists.values(), [of_field.flatten() for of_field in lists.values()]

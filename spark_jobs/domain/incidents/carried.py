@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+from spark_jobs.domain.incidents.facts import waits_without_owner
+from spark_jobs.domain.incidents.peak_backlogs import highest_of, without_offset
 from spark_jobs.domain.incidents.thread import QUIET, Identity, Thread, bounded
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, UnknownTime
 from spark_jobs.domain.model.finding import Evidence, Finding, QueueEvidence
@@ -20,7 +22,6 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.window import HOUR, Time, common, joined
 from spark_jobs.domain.rules import unobserved
 from spark_jobs.domain.rules.broker_not_readable import LAST_KNOWN
-from spark_jobs.domain.rules.queue_owners import UNASSIGNED
 from spark_jobs.domain.rules.roots import LEAD
 from spark_jobs.domain.rules.rule import Rule
 
@@ -239,32 +240,21 @@ def _most(numbers: Iterable[int | None]) -> int | None:
     return max((number for number in numbers if number is not None), default=None)
 
 
-def _uncommitted(evidence: Evidence) -> int:
-    """The messages that came to queues whose backlog is not known."""
-    return sum(queue.backlog_max or 0 for queue in evidence.queues if queue.backlog_end is None)
-
-
 def _highest(evidence: Sequence[Evidence]) -> tuple[int | None, int]:
     """The highest backlog of one of them, with what came to queues without an offset in the others (None: unknown), and
     what came to these queues in all.
     """
-    uncommitted = [_uncommitted(each) for each in evidence]
-    known = [_most((each.backlog_max, _last_known(each))) for each in evidence]
+    uncommitted = [without_offset(each) for each in evidence]
+    known = [highest_of(each) for each in evidence]
     highest = sum(uncommitted) + max((most or 0) - own for most, own in zip(known, uncommitted, strict=True))
     return (highest if highest or any(most is not None for most in known) else None), sum(uncommitted)
-
-
-def _last_known(evidence: Evidence) -> int | None:
-    value = dict(evidence.measures or ()).get(LAST_KNOWN)
-    return None if value is None else int(value)
 
 
 def _merged_queues(queues: Sequence[QueueEvidence], uncommitted: int) -> Iterator[QueueEvidence]:
     """Per queue and role the times in which messages waited without owner, else none; once what came without offset."""
     times: dict[tuple[str, str, int, str], list[Time]] = defaultdict(list)
     for queue in queues:
-        waits = queue.role == UNASSIGNED and not (queue.produced == 0 == queue.backlog_max)
-        times[queue[:4]] += [queue[4:6]] if waits else []
+        times[queue[:4]] += [queue[4:6]] if waits_without_owner(queue) else []
     at = min((queue.started_at for queue in queues), default=0)
     if uncommitted:
         yield QueueEvidence(*min(times), at, at, None, None, uncommitted, None, None)

@@ -7,6 +7,7 @@ from hashlib import sha256
 from spark_jobs.domain.incidents.peak_backlogs import is_minimum, peak_backlogs
 from spark_jobs.domain.incidents.thread import Thread, worst_of
 from spark_jobs.domain.incidents.values import NEVER, GroupCost, Incident, IncidentPart, Queue
+from spark_jobs.domain.model.finding import QueueEvidence
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.message_queue import queues_by_topic
 from spark_jobs.domain.model.severities import SEVERITIES
@@ -113,9 +114,14 @@ def _unowned(threads: Sequence[Thread]) -> dict[str, int]:
         times_by_queue = times_by_group[thread.identity.consumer_group]
         for finding in thread.findings:
             for queue in finding.evidence.queues:
-                if queue.role == UNASSIGNED and not (queue.produced == 0 == queue.backlog_max):
+                if waits_without_owner(queue):
                     times_by_queue[queue[:3]].add(queue[4:6])
     return {group: sum(map(covered, times_by_queue.values())) for group, times_by_queue in times_by_group.items()}
+
+
+def waits_without_owner(queue: QueueEvidence) -> bool:
+    """Return whether messages wait, or may wait, in a queue that has no owner."""
+    return queue.role == UNASSIGNED and not (queue.produced == 0 == queue.backlog_max)
 
 
 def _headline(rule: Rule, roots: Sequence[Thread], worst: IncidentPart) -> str:

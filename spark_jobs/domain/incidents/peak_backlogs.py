@@ -41,13 +41,13 @@ def peak_backlogs(threads: Sequence[Thread]) -> dict[str, int]:
             queues = frozenset(
                 queue[:3] for evidence in of_topic for queue in evidence.queues if queue.role in _WAITING
             )
-            minimums = [_without_offset(evidence) for evidence in of_topic]
+            minimums = [without_offset(evidence) for evidence in of_topic]
             backlogs[thread.identity.consumer_group][topic] += [
                 _Backlog(
                     thread.start,
                     thread.end,
                     queues,
-                    known_sum((_highest(evidence), sum(minimums) - own or None)),
+                    known_sum((highest_of(evidence), sum(minimums) - own or None)),
                     evidence.unknown_queues,
                 )
                 for evidence, own in zip(of_topic, minimums, strict=True)
@@ -65,7 +65,7 @@ def peak_backlogs(threads: Sequence[Thread]) -> dict[str, int]:
 def is_minimum(thread: Thread) -> bool:
     """Return whether more messages may wait: those of queues without an offset count since they are watched."""
     counts_produced = not PRODUCED_WAITS.isdisjoint(thread.causes)
-    return counts_produced or any(_without_offset(finding.evidence) for finding in thread.findings)
+    return counts_produced or any(without_offset(finding.evidence) for finding in thread.findings)
 
 
 def _topic(thread: Thread, evidence: Evidence) -> str | None:
@@ -74,14 +74,14 @@ def _topic(thread: Thread, evidence: Evidence) -> str | None:
     return topics.pop() if len(topics) == 1 else thread.identity.topic
 
 
-def _highest(evidence: Evidence) -> int | None:
+def highest_of(evidence: Evidence) -> int | None:
     """The highest backlog of a finding; of queues that cannot be read the last known one, if that is more."""
     last_known = dict(evidence.measures or ()).get(LAST_KNOWN)
     known = [messages for messages in (evidence.backlog_max, last_known) if messages is not None]
     return int(max(known)) if known else None
 
 
-def _without_offset(evidence: Evidence) -> int:
+def without_offset(evidence: Evidence) -> int:
     """The messages that came to queues of which the backlog is not known: at least so many wait."""
     return sum(queue.backlog_max or 0 for queue in evidence.queues if queue.backlog_end is None)
 

@@ -16,7 +16,7 @@ from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import count, number_text
 from spark_jobs.show.measured import SampledTopic, Values, breaks, thinned
-from spark_jobs.show.minutes import Minutes
+from spark_jobs.show.minutes import MINUTE, Minutes
 from spark_jobs.show.page.lines import Points, coordinates, dots, draw_lines, isolated, named
 from spark_jobs.show.page.style import DIM, INK, clock, lines_figure, milliseconds
 from spark_jobs.show.rows import Row
@@ -25,7 +25,6 @@ from spark_jobs.show.rows import Row
 _NAMED = 4
 #: Parts of the time of which a line shows the extremes; a gray one.
 _PARTS, _GRAY_PARTS = 240, 60
-_MINUTE_MS = 60_000
 _queue_of, _time_of = itemgetter("broker_name", "queue_id"), itemgetter("start", "end")
 
 
@@ -139,7 +138,7 @@ _Total = tuple[float, float, int]
 def _totals(samples: SampledTopic | None, minutes: Minutes | None) -> list[_Total]:
     if minutes is None:
         return [] if samples is None else _sample_totals(samples, np.ones(len(samples.times), bool))
-    minute_of_sample = np.empty(0) if samples is None else samples.times // _MINUTE_MS * _MINUTE_MS
+    minute_of_sample = np.empty(0) if samples is None else samples.times // MINUTE * MINUTE
     is_drawn = (minutes.unknown_queues > 0) | ~np.isin(minutes.starts, minute_of_sample)
     of_samples = (
         [] if samples is None else _sample_totals(samples, ~np.isin(minute_of_sample, minutes.starts[is_drawn]))
@@ -161,7 +160,7 @@ def _sample_totals(samples: SampledTopic, is_drawn: NDArray[np.bool_]) -> list[_
 
 def _minute_totals(minutes: Minutes, is_drawn: NDArray[np.bool_]) -> list[_Total]:
     """Of each minute the last backlog at its end; at its start the highest one, if that is more, or the line begins."""
-    ends = minutes.starts + _MINUTE_MS - 1
+    ends = minutes.starts + MINUTE - 1
     changed = np.diff(minutes.unknown_queues, prepend=-1) != 0
     begins = is_drawn & (np.append([True], ~is_drawn[:-1])[: len(is_drawn)] | breaks(minutes.starts) | changed)
     times, values = (np.ravel(pair, "F") for pair in ((minutes.starts, ends), (minutes.messages_max, minutes.messages)))

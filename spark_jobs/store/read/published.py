@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from schemas import AUDIT_RUNS, CHECKPOINTS, GROUP_STATUS, TABLES, Table
 from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid, format_utc
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import NothingPublishedError, WarehouseError
-from spark_jobs.store.arrow_values import one_array
+from spark_jobs.store.arrow_values import micros_of, one_array
 from spark_jobs.store.read.kept import kept_since
 from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
 
@@ -194,7 +193,7 @@ def published_tables(stored: StoredTables) -> PublishedTables:
         raise _nothing_published(stored)
     newest = _newest(stored, runs, ("finished_at", "step_seconds", "published_versions"))
     grid = StepGrid(timedelta(seconds=newest["step_seconds"]))
-    first_step = from_micros(int(_micros(runs["interval_start"]).min()))
+    first_step = from_micros(int(micros_of(runs["interval_start"]).min()))
     return PublishedTables(stored, newest["published_versions"], grid, first_step, newest["finished_at"])
 
 
@@ -206,7 +205,7 @@ def since(checkpoint: Checkpoint | None) -> list[Filter]:
 def audited_groups(spans: pa.Table) -> list[AuditedGroup]:
     """Each group once, of rows of `AuditedGroup` of which it has several. Not by `group_by`, which loads pandas."""
     clusters, groups = (one_array(spans[name]).dictionary_encode() for name in ("cluster", "consumer_group"))
-    first, last = (_micros(spans[name]) for name in ("first_step", "last_step"))
+    first, last = (micros_of(spans[name]) for name in ("first_step", "last_step"))
     pairs = np.stack([np.from_dlpack(clusters.indices), np.from_dlpack(groups.indices)])
     distinct, place = np.unique(pairs, axis=1, return_inverse=True)
     firsts, lasts = np.full(distinct.shape[1], first.max(initial=0)), np.zeros(distinct.shape[1], np.int64)
@@ -217,11 +216,6 @@ def audited_groups(spans: pa.Table) -> list[AuditedGroup]:
         AuditedGroup(names[0][cluster], names[1][group], from_micros(first), from_micros(last))
         for cluster, group, first, last in zip(*distinct.tolist(), firsts.tolist(), lasts.tolist(), strict=True)
     ]
-
-
-def _micros(times: pa.ChunkedArray) -> NDArray[np.int64]:
-    micros = one_array(times).cast(pa.timestamp("us", "UTC")).cast(pa.int64())
-    return np.asarray(np.from_dlpack(micros), np.int64)
 
 
 def _newest(stored: StoredTables, runs: pa.Table, columns: Sequence[str]) -> dict[str, Any]:
