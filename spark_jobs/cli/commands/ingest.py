@@ -16,13 +16,14 @@ from spark_jobs.ingest.load import ingest
 from spark_jobs.ingest.logs.recorded import LogRecording, recording_of_logs, write_recording
 from spark_jobs.ingest.logs.snapshots import recorded_spans
 from spark_jobs.ingest.logs.sources import LogFolder
+from spark_jobs.runtime.scratch import scratch_folder
 from spark_jobs.store.warehouse import Warehouse
 
 
 def ingest_command(arguments: Namespace) -> int:
     """Exit code 2 where lines were quarantined, or nothing was there to be loaded."""
     warehouse = Warehouse.parse(arguments.warehouse)
-    with TemporaryDirectory() as folder, progress_on() as say:
+    with TemporaryDirectory(dir=scratch_folder()) as folder, progress_on() as say:
         logs = _recorded_by_logs(arguments, say) if arguments.logs else None
         size = sum(map(os.path.getsize, arguments.FILE))
         spark = spark_for(warehouse, arguments.scale, say, lambda _: size, checks=False)

@@ -155,8 +155,8 @@ LINES: tuple[TableLine, ...] = (
         StandingCause.NO_ANSWER,
         lambda facts: facts.process is ProcessState.SILENT,
         "the owner does not answer",
-        "The process hangs, or its network is down. Take a thread dump, check for long garbage collection pauses, and "
-        "restart it.",
+        "The process hangs, or its host or network is down. If it runs, take a thread dump, check for long garbage "
+        "collection pauses, and restart it.",
         "STUCK_CONSUMER",
         thread_dump=True,
     ),

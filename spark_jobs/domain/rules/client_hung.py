@@ -13,9 +13,10 @@ from spark_jobs.domain.kernel.client_spans import ClientReport, unwell_spans
 from spark_jobs.domain.model.clients import HungCause
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN
+from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.window import SECOND, Time, overlaps, without
+from spark_jobs.domain.model.window import SECOND, Time, from_micros, overlaps, without
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.links import hosts
 from spark_jobs.domain.rules.queue_owners import owned_queues
@@ -63,7 +64,23 @@ def _hang_hits(
             if hang.stale is not None:
                 since, until = _unmoved(step, queue, hang, (start, end)) if queue[:3] in hang.stale else (end, end)
             if since < until:
-                yield RuleHit(since, until, hang.cause, client_id=client_id, queue=queue, implicated=client_id)
+                hint = _left(step, interval, client_id, until) if hang.cause is HungCause.NO_ANSWER else None
+                yield RuleHit(
+                    since, until, hang.cause, client_id=client_id, queue=queue, implicated=client_id, hint=hint
+                )
+
+
+def _left(step: AuditedStep, interval: RebalanceInterval, client_id: str, until: int) -> str | None:
+    """When it left the group, if its hang ends so. Source: ClientHousekeepingService closes a channel whose last
+    heartbeat is 120 s old.
+    """
+    following = (each for each in step.replayed if each.topic == interval.topic and each.start == until)
+    if until < interval.end or all(client_id in each.client_ids for each in following):
+        return None
+    at = format_utc(from_micros(until))
+    return (
+        f"It left the group by {at}: its connection was closed, or a broker removed it 120 s after its last heartbeat."
+    )
 
 
 def _unmoved(step: AuditedStep, queue: FindingQueue, hang: Hung, time: Time) -> Time:

@@ -19,6 +19,11 @@ from spark_jobs.domain.rules.name_servers import server_routes
 #: More members or brokers are not left out one by one: each costs a replay.
 _MOST_LEFT_OUT = 16
 
+_NOT_FOLLOWED = (
+    "They have not followed the route since then. Restart all of them: one that restarts alone takes its new share, "
+    "and the others keep their old ones."
+)
+
 
 class OtherInputs(NamedTuple):
     """Inputs that clients may have computed their shares from: `as_if`, in words, and what to do about it."""
@@ -102,7 +107,7 @@ def _routes(step: AuditedStep, interval: RebalanceInterval, _: _Owned) -> Iterat
             known.add(before)
             until = format_utc(from_micros(span.end))
             as_if = f"by the route of before {until}, {_difference(before, queues)}"
-            yield OtherInputs(as_if, "They have not followed the route since then.", members, before)
+            yield OtherInputs(as_if, _NOT_FOLLOWED, members, before)
     for number in (1, 2) if len(brokers) <= _MOST_LEFT_OUT else ():
         for left_out in combinations(brokers, number):
             rest = tuple(queue for queue in queues if queue[0] not in left_out)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.sample_pairs import arrived
 from spark_jobs.domain.model.causes import UnassignedCause
+from spark_jobs.domain.model.clients import DriftCause
 from spark_jobs.domain.model.finding import Finding, FindingQueue, Measured, QueueEvidence
 from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Matrix, OffsetSamples, TopicSamples
 from spark_jobs.domain.model.message_queue import MessageQueue
@@ -24,9 +25,9 @@ NEVER_COMMITTED, REFUSED = "NEVER_COMMITTED", "REFUSED"
 #: Causes of queues whose backlog is at least what was produced since the group was watched.
 PRODUCED_WAITS = frozenset((NEVER_COMMITTED, REFUSED))
 #: Roles of queues that no member consumes: all that comes to one without an offset waits.
-_UNCONSUMED = (UNASSIGNED, NOT_READABLE)
+_UNCONSUMED = (UNASSIGNED, NOT_READABLE, DriftCause.HOLDS_LESS)
 #: Causes of queues of which the owner gets nothing: all that comes to one without an offset waits, too.
-_OWNER_HAS_NOTHING = (StandingCause.SUSPENDED, StandingCause.NOTHING_PULLED)
+_OWNER_HAS_NOTHING = (StandingCause.NOT_TAKEN, StandingCause.SUSPENDED, StandingCause.NOTHING_PULLED)
 
 
 def unconsumed_times(findings: Iterable[Finding]) -> Mapping[MessageQueue, Sequence[Time]]:

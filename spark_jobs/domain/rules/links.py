@@ -1,6 +1,7 @@
 """Links between rules: which findings are symptoms of which, and what a symptom and its root cause share."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from itertools import starmap
 from typing import NamedTuple
 
 from spark_jobs.domain.diagnosis.table import StandingCause
@@ -98,15 +99,26 @@ _BEHIND = (
     Follows("CONSUME_FAILING", queues),
     Follows("OFFSET_HELD_BACK", queues),
     Follows("OFFSET_BEYOND_END", queues),
-    Follows("SLOW_LISTENER", clients),
-    Follows("PRODUCER_SKEW", queues),
-    Follows("NEAR_CAPACITY", clients),
-    Follows("LONG_PULL_INTERVAL", clients),
+)
+#: The rules by which an owner is slow, and of a queue that stands the causes that may be of such an owner.
+_SLOW = (
+    ("SLOW_LISTENER", clients),
+    ("PRODUCER_SKEW", queues),
+    ("NEAR_CAPACITY", clients),
+    ("LONG_PULL_INTERVAL", clients),
+)
+_MAY_BE_SLOW = (
+    StandingCause.PULLS_SELDOM,
+    StandingCause.SLOW_CALLS,
+    StandingCause.LISTENER_HANGS,
+    StandingCause.UNEXPLAINED,
+    StandingCause.NOT_REPORTED,
 )
 #: Members that do not subscribe to the topic leave queues that their replayed owners do not hold.
 _MAY_BE_NOT_TAKEN = (StandingCause.NOT_TAKEN, StandingCause.NOT_REPORTED, StandingCause.NEVER_COMMITTED)
 _STANDING = (
     *_BEHIND,
+    *(Follows(rule, shares, _MAY_BE_SLOW) for rule, shares in _SLOW),
     Follows("SUBSCRIPTION_MISMATCH", everything, _MAY_BE_NOT_TAKEN, ("DIFFERENT_TOPICS",)),
     Follows("MEMBERSHIP_VIEW_SPLIT", topics, (StandingCause.NOT_LISTED,)),
 )
@@ -188,6 +200,7 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
     ),
     "CONSUMER_LAGGING": (
         *_BEHIND,
+        *starmap(Follows, _SLOW),
         # Of a queue that stood, the lag may still grow when it moves again.
         _STOPPED,
         _STALLED,

@@ -51,6 +51,11 @@ class LaggingQueue(NamedTuple):
     times: Numbers
     backlog: Numbers
 
+    def waited_in(self, start: int, end: int) -> int:
+        """Message-milliseconds of its samples in a time (microseconds)."""
+        times = self.times.clip(start, end)
+        return int((self.backlog[:-1] * np.diff(times)).sum()) // MILLISECOND
+
 
 class BacklogSamples(NamedTuple):
     """One queue at each of its samples: microseconds, the messages that waited, and whether the offset moved since.

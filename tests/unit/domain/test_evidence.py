@@ -90,7 +90,8 @@ def test_what_came_to_a_queue_without_an_offset_that_nobody_consumes_waits() -> 
     assert highest("UNASSIGNED", never) == (Measured(None, None, 1000, produced=1000, consumed=None), 1008)
     assert highest("UNASSIGNED", {0: ["9/?", "9/1"], 60: ["9/?", "9/1"]})[0] == Measured(produced=0)
     assert highest("BEHIND", never) == (Measured(None, None, None, produced=1000, consumed=None), 8)
-    assert highest("BEHIND", never, "NOTHING_PULLED") == highest("UNASSIGNED", never)
+    for role, cause in (("BEHIND", "NOTHING_PULLED"), ("BEHIND", "NOT_TAKEN"), ("HOLDS_LESS", "HOLDS_LESS")):
+        assert highest(role, never, cause) == highest("UNASSIGNED", never)
     assert highest("UNASSIGNED", {**never, 100: ["1200/1190", "9/1"]})[1] == 8
 
 

@@ -259,6 +259,13 @@ def test_a_queue_that_stood_is_no_matter_of_shares() -> None:
     assert list(by_shares("REMAINDERS", "0", "", "10/10 310/10 610/10 910/10")) == ["NO_PROGRESS"]
 
 
+@pytest.mark.parametrize(("standing", "limit"), [(20, "NO_PROGRESS"), (1, "LISTENER")])
+def test_a_queue_that_stood_for_most_of_the_time_is_held_back_by_why_it_stood(standing: int, limit: str) -> None:
+    """Its backlog grew under a slow listener for 180 s; then nothing came, and its offset stood."""
+    cells = " ".join(["10/10", "310/20", "610/20", "910/60", *["910/60"] * standing])
+    assert list(by_shares("-", "0", "SLOW_LISTENER clients=A end=180", cells)) == [limit]
+
+
 def by_shares(uneven: str, behind: str, more: str, cells: str) -> dict[Limit, HeldBack]:
     """Queues that fall behind (`behind`) show these cells, one in 60 s, and the others keep up."""
     places: list[Place] = [("b", number) for number in range(5)]

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from spark_jobs.domain.model.history import Connection, Membership
+from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.rules.client_hung import RULE
 from tests.support.builders import span
 from tests.support.client_groups import audited, held
@@ -28,9 +30,13 @@ def test_a_hit_is_an_interval_and_a_queue() -> None:
         replayed("silent", 320, 660, {"c1": [0]}, 1),
     ]
     about = {"client_id": "c1", "implicated": "c1", "minimum_seconds": 60.0}
+    at = format_utc(from_micros(micros(200)))
+    left = (
+        f"It left the group by {at}: its connection was closed, or a broker removed it 120 s after its last heartbeat."
+    )
     assert list(RULE.hits(step_with(audited("silent").history, intervals))) == [
-        rule_hit(start, end, "NO_ANSWER", f"silent b:{queue_id} HUNG", **about)
-        for start, end, queue_id in ((100, 200, 0), (300, 320, 1), (310, 320, 0))
+        rule_hit(start, end, "NO_ANSWER", f"silent b:{queue_id} HUNG", **about, hint=hint)
+        for start, end, queue_id, hint in ((100, 200, 0, left), (300, 320, 1, None), (310, 320, 0, None))
     ]
 
 
