@@ -18,7 +18,6 @@ from spark_jobs.domain.rules.name_servers import server_routes
 
 #: More members or brokers are not left out one by one: each costs a replay.
 _MOST_LEFT_OUT = 16
-
 _NOT_FOLLOWED = (
     "They have not followed the route since then. Restart all of them: one that restarts alone takes its new share, "
     "and the others keep their old ones."

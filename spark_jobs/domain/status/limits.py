@@ -34,9 +34,10 @@ def held_back(
 ) -> list[HeldBack]:
     """One per limit, in their order; `unknown` queues have no known backlog.
 
-    A queue goes to the limit under which its backlog grew most, with all the time that messages waited in it; one that
-    was removed to UNREADABLE_QUEUES, with its last known backlog, because no consumer can work that off. Queues
-    with an unknown backlog that nobody consumed count, with no messages, where messages are not ruled out.
+    A queue goes to the limit under which its backlog grew most, or to why it stood afterwards, with all the time that
+    messages waited in it; one that was removed to UNREADABLE_QUEUES, with its last known backlog, because no consumer
+    can work that off. Queues with an unknown backlog that nobody consumed count, with no messages, where messages are
+    not ruled out.
     """
     offsets = {**step.history.offsets, **step.unread}
     lagging = list(lagging_queues(queues, offsets, step.window, step.settings))
