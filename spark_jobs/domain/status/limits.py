@@ -160,11 +160,11 @@ def _limited(signs: _Signs, queue: LaggingQueue, stood: Sequence[Diagnosis]) -> 
     """The limit under which the queue's backlog grew most, of equals the first that is one; but why it stood, if that
     was afterwards, and for most of the time that messages waited.
     """
-    growths = [(growth, *_limit_of_growth(signs, growth, stood)) for growth in queue.growths]
     end = max(growth.end for growth in queue.growths)
     for standing, _, _, line in stood:
         if standing.start >= end and 2 * queue.waited_in(standing.start, standing.end) > queue.waited:
             return Limit(line.bottleneck), (queue, queue.growths, set())
+    growths = [(growth, *_limit_of_growth(signs, growth, stood)) for growth in queue.growths]
     messages = Counter[Limit]()
     for growth, limit, _ in growths:
         messages[limit] += growth.messages
