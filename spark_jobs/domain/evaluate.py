@@ -104,6 +104,7 @@ def audited_step(history: GroupHistory, replays: Replays, settings: AuditSetting
                 settings,
                 is_filtered=topic in spans.filtered,
                 unread=unread.get(topic),
+                topic=history.topics.get(topic),
             )
         ],
         rebalances=rebalances(intervals, settings),

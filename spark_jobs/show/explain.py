@@ -208,9 +208,10 @@ def _topic_explanation(group: GroupStep, topic: str) -> TopicExplanation:
         for measure in row["evidence"]["measures"]
         if measure["name"] == messages_skipped.TOGETHER
     )
-    return TopicExplanation(
-        topic, topic.startswith(RETRY), views, backlog_of(progress), skipped, group.sampled.get(topic)
-    )
+    # The offsets that brokers have of a group that broadcasts are from before.
+    broadcasts = any(row["reason"] == Reason.BROADCASTING for row in current)
+    sampled = None if broadcasts else group.sampled.get(topic)
+    return TopicExplanation(topic, topic.startswith(RETRY), views, backlog_of(progress), skipped, sampled)
 
 
 def _at(group: GroupStep) -> Iterator[Row]:

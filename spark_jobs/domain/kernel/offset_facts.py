@@ -1,8 +1,9 @@
 """Facts of a queue's consumer offset: when it stood, or was not committed, while messages waited, however few; samples
-at which it went further than ever before; and first commits at or beyond the end of that time.
+at which it went further than ever before; first commits at or beyond the end of that time; and where it is lost.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.sample_windows import Mask, at_rows, latest_rows, previous_rows
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place, TopicSamples
 from spark_jobs.domain.model.series import Timed
 from spark_jobs.domain.model.window import SECOND, AuditSettings, Time
 
@@ -198,3 +199,45 @@ def first_commits_at_end(samples: OffsetSamples, time: Time, settings: AuditSett
             since = end - span.produced
             waiting = int((samples.lag[before] > settings.thresholds.allowed_lag).sum())
             yield Jump(span.queue, span.seen_at, span.end, since, to, span.produced, span.start, 0.0, waiting)
+
+
+def lost_offsets(samples: OffsetSamples, topic: TopicSamples | None, seen: slice) -> Mask | None:
+    """Per sample of these rows and queue, True where the broker has no offset of the group: it says 0, and the queue's
+    oldest messages are above. None: it has one everywhere. Source: `AdminBrokerProcessor.getConsumeStats`.
+    """
+    says_none = samples.present[seen] & (samples.consumer_offset[seen] == 0) & (samples.consumed_to[seen] == UNKNOWN)
+    if topic is None or not says_none.any():
+        return None
+    time = int(samples.times[seen][0]), int(samples.times[seen][-1]) + 1
+    oldest = (topic.known_minimums(queue, *time) for queue in samples.queues)
+    return np.asarray(says_none & np.array([len(offsets) > 0 and bool(offsets.min() > 0) for offsets in oldest]))
+
+
+def begun_at_end_again(
+    samples: OffsetSamples, topic: TopicSamples | None, time: Time, settings: AuditSettings
+) -> Iterator[Jump]:
+    """The jumps over a time without an offset to one at or beyond the end: over what had come by then, above the last
+    offset before. Far ones only: a client that kept its offset in memory commits what it has consumed.
+    """
+    seen = samples.inside(*time)
+    consumed, end, times = samples.consumed_to[seen], samples.end_offset[seen], samples.times[seen]
+    lost = lost_offsets(samples, topic, seen)
+    if lost is None:
+        return
+    for column in np.flatnonzero(lost.any(axis=0)).tolist():
+        known = np.flatnonzero(consumed[:, column] != UNKNOWN).tolist()
+        usual = float(samples.forward[seen][:, column].sum()) / max(len(known) - 2, 1)
+        for before, after in pairwise(known):
+            without = before + 1 + np.flatnonzero(lost[before + 1 : after, column])
+            since, to, ends = (
+                int(consumed[before, column]),
+                int(consumed[after, column]),
+                end[[before, *without], column],
+            )
+            if not len(without) or to < ends[-1]:
+                continue
+            waiting = int((samples.lag[seen][before] > settings.thresholds.allowed_lag).sum())
+            last_at, at, messages = int(times[before]), int(times[after]), int(ends[-1]) - since
+            jump = Jump(samples.queues[column], last_at, at, since, to, messages, last_at, usual, waiting)
+            if messages > settings.thresholds.rewind_tolerance and jump.is_far:
+                yield jump

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval
+from spark_jobs.domain.kernel.offset_facts import lost_offsets
 from spark_jobs.domain.kernel.sample_pairs import SamplePairs, sample_pairs
 from spark_jobs.domain.kernel.sample_windows import (
     Columns,
@@ -24,7 +25,7 @@ from spark_jobs.domain.kernel.sample_windows import (
     last_true,
 )
 from spark_jobs.domain.kernel.verdicts import VerdictWindows
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place, TopicSamples
 from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 
@@ -81,8 +82,10 @@ def topic_progress(
     *,
     is_filtered: bool = False,
     unread: OffsetSamples | None = None,
+    topic: TopicSamples | None = None,
 ) -> list[IntervalProgress]:
-    """One per interval of a topic in the step with `measured` queues; `unread`: of a topic without offsets.
+    """One per interval of a topic in the step with `measured` queues; `unread`: of a topic without offsets; `topic`:
+    its own offsets.
 
     The last sample before the step counts, if it is no older than `max_gap`: later messages belong to the step.
     """
@@ -90,7 +93,10 @@ def topic_progress(
     if not measured:
         return []
     chosen = unread or samples
-    pairs = sample_pairs(chosen, chosen.inside(window.start - settings.max_gap, window.end)) if chosen else None
+    pairs = None
+    if chosen:
+        seen = chosen.inside(window.start - settings.max_gap, window.end)
+        pairs = sample_pairs(chosen, seen, lost_offsets(chosen, topic, seen))
     owned_since = _owned_since(without_overlaps(topic_intervals, window.observed_from))
     rows = [_interval_progress(own, pairs, owned_since, settings, is_filtered=is_filtered) for own in measured]
     return rows if unread is None else [replace(row, readings=np.zeros_like(row.readings)) for row in rows]

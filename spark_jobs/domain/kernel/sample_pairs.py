@@ -80,11 +80,15 @@ def _compared(samples: OffsetSamples) -> _Compared:
     )
 
 
-def sample_pairs(samples: OffsetSamples, seen: slice) -> SamplePairs:
-    """The samples at these rows: not compared across a topic created again, nor after an offset beyond the end."""
+def sample_pairs(samples: OffsetSamples, seen: slice, lost: Mask | None = None) -> SamplePairs:
+    """The samples at these rows: not compared across a topic created again, nor after an offset beyond the end. Where
+    the broker has no offset (`lost`, of these rows) nothing went back; the next one is compared with the last before.
+    """
     previous, comparable, produced, growth, moved, fell, beyond = cut(_compared(samples), seen)
     has_previous = previous >= seen.start
     comparable, produced = comparable & has_previous, np.where(has_previous, produced, UNKNOWN)
+    if lost is not None:
+        growth = _over_lost(samples, seen, lost, growth)
     is_fall, is_beyond = (fell & has_previous).any(), beyond.any()
     if is_fall:
         end, same_log = samples.end_offset[seen], np.zeros_like(fell)
@@ -102,6 +106,14 @@ def sample_pairs(samples: OffsetSamples, seen: slice) -> SamplePairs:
         forward, back = forward & ~at_rows(beyond, rows), back & ~at_rows(is_former, rows)
     counted = (produced, np.where(forward, growth, UNKNOWN), np.where(back, -growth, UNKNOWN))
     return SamplePairs(samples, seen, samples.times[seen], previous, *counted, moved & has_previous)
+
+
+def _over_lost(samples: OffsetSamples, seen: slice, lost: Mask, growth: Matrix) -> Matrix:
+    """The growths without those to a lost offset; instead, by how much the next one is below the last before it."""
+    known = samples.consumed_to[seen]
+    before = previous_rows(samples.present[seen] & (known != UNKNOWN))
+    is_back = (before >= 0) & (growth == UNKNOWN) & (latest_rows(lost) > before) & (known < at_rows(known, before))
+    return np.where(lost, UNKNOWN, np.where(is_back, known - at_rows(known, before), growth))
 
 
 def arrived(samples: OffsetSamples, seen: slice) -> Matrix:

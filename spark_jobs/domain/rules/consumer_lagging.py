@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import product
 
 from spark_jobs.domain.diagnosis.diagnoses import times_of
-from spark_jobs.domain.diagnosis.measure import commits_of
+from spark_jobs.domain.diagnosis.measure import commits_of, pulling_by_hand
 from spark_jobs.domain.diagnosis.pulls import pulls_are_limit
 from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
@@ -22,7 +22,7 @@ from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.standing import BEHIND, ON_TOP
 
-FALLING_BEHIND, PULLS = "FALLING_BEHIND", "PULLS"
+FALLING_BEHIND, PULLS, PULLS_BY_HAND = "FALLING_BEHIND", "PULLS", "PULLS_BY_HAND"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -60,8 +60,9 @@ def _span_hits(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan)
     for (start, end), client_id in product([*parts], progress.owner_ids(span.place)):
         if start < end:
             pulled = pulls_are_limit(step, client_id, queue, start, end) if client_id else None
+            by_hand = any(common((start, end), time) for time in pulling_by_hand(step))
             yield RuleHit(
-                *(start, end, PULLS if pulled else FALLING_BEHIND, queue.topic),
+                *(start, end, PULLS if pulled else PULLS_BY_HAND if by_hand else FALLING_BEHIND, queue.topic),
                 queue=queue_at(progress, span.place, BEHIND),
                 implicated=client_id,
                 minimum_seconds=step.settings.thresholds.stalled_after_seconds,
@@ -99,6 +100,13 @@ RULE = Rule(
             "the queue in hand",
             "Pulls bring less than comes, so more consumers or threads do not help. Small pulls (`per_pull`) come from "
             "the broker's disk, or from a small pullBatchSize. Add queues, read from a slave, or lower pullInterval.",
+        ),
+        PULLS_BY_HAND: Cause(
+            "the same, and the application decides when to pull (CONSUME_ACTIVELY), so that the client has no consume "
+            "threads",
+            "The application's own loop is too slow (DefaultLitePullConsumer, DefaultMQPullConsumer). Process what a "
+            "poll brings in several threads, poll more at once (pullBatchSize), or do not sleep between polls. Another "
+            "consumer brings another loop, up to one for each queue.",
         ),
     },
     evaluate=hits,

@@ -48,6 +48,13 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         )
 
 
+_ALL_LEFT = (
+    "{} left between two snapshots. If processes of the group still run, brokers do not take their heartbeats: look at "
+    "the network, and in the logs for refused ones (access control refuses a heartbeat that names one topic or group "
+    "without permission)."
+)
+
+
 def _hint(step: AuditedStep, start: int, end: int) -> str | None:
     """Sentences on consumers that may run all the time."""
     if may_be_behind_proxies(step):
@@ -55,7 +62,12 @@ def _hint(step: AuditedStep, start: int, end: int) -> str | None:
     spans = [span for spans in step.memberships.values() for span in spans if span.state.connections]
     before = {member.client_id for span in spans if span.end <= start for member in span.state.connections}
     after = {member.client_id for span in spans if span.start >= end for member in span.state.connections}
-    return _SAME_IDS if before & after else None
+    if before & after:
+        return _SAME_IDS
+    round_before = start - step.settings.cadence
+    last = {member.client_id for span in spans if round_before < span.end <= start for member in span.state.connections}
+    who = {1: "The only member", 2: "Both members"}.get(len(last), f"All {len(last):,} members")
+    return _ALL_LEFT.format(who) if last else None
 
 
 def _queues(step: AuditedStep, start: int, end: int) -> list[QueueEvidence]:

@@ -7,7 +7,7 @@ import numpy as np
 from spark_jobs.domain.diagnosis.measure import pulling_by_hand
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.consume_statuses import Numbers, status_samples
-from spark_jobs.domain.kernel.offset_facts import Jump, first_commits_at_end, offset_jumps
+from spark_jobs.domain.kernel.offset_facts import Jump, begun_at_end_again, first_commits_at_end, offset_jumps
 from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
@@ -24,7 +24,7 @@ TOGETHER = "skipped_together"
 _MINUTE, _SLACK = 60 * SECOND, 1.5
 #: Why an offset jumped over messages; the first that applies, in this order.
 LOST, RESET_FORWARD, COMMITTED_UNREAD = "LOST", "RESET_FORWARD", "COMMITTED_UNREAD"
-SKIPPED_OR_CONSUMED, BEGAN_AT_END = "SKIPPED_OR_CONSUMED", "BEGAN_AT_END"
+SKIPPED_OR_CONSUMED, BEGAN_AT_END, OFFSETS_LOST = "SKIPPED_OR_CONSUMED", "BEGAN_AT_END", "OFFSETS_LOST"
 #: So many times the pace of the queue before is more than a listener is likely to become faster.
 _VERY_FAST = 100
 
@@ -66,11 +66,14 @@ def _skips(step: AuditedStep, progress: IntervalProgress) -> Sequence[_Skip]:
         elif jump.is_far:
             cause = _cause(step, progress, places[jump.queue], jump)
             skips += [(jump, cause)] if cause else []
-    first = first_commits_at_end(samples, (step.window.read_from, step.window.end), settings)
-    begun = [jump for jump in first if jump.queue in places and progress.start <= jump.at < progress.end]
-    if begun and _were_consumed(step, progress.interval.topic, begun):
+    time = step.window.read_from, step.window.end
+    first = [(jump, BEGAN_AT_END) for jump in first_commits_at_end(samples, time, settings)]
+    topic = step.history.topics.get(progress.interval.topic)
+    first += [(jump, OFFSETS_LOST) for jump in begun_at_end_again(samples, topic, time, settings)]
+    begun = [skip for skip in first if skip[0].queue in places and progress.start <= skip[0].at < progress.end]
+    if begun and _were_consumed(step, progress.interval.topic, [jump for jump, _ in begun]):
         begun = []
-    return [*_with_resets(skips, jumps), *((jump, BEGAN_AT_END) for jump in begun)]
+    return [*_with_resets(skips, jumps), *begun]
 
 
 def _with_resets(skips: Sequence[_Skip], jumps: Sequence[Jump]) -> Sequence[_Skip]:
@@ -179,6 +182,9 @@ def _step_text(jump: Jump, cause: str) -> str:
     name = f"{broker_name}:{queue_id}"
     if cause == BEGAN_AT_END:
         return f"The first offset of {name} is {jump.to}: at least {jump.messages:,} messages had come before"
+    if cause == OFFSETS_LOST:
+        was = f"The offset of {name} was {jump.since}, then there was none, and the next one is {jump.to}"
+        return f"{was}: at least {jump.messages:,} messages lie between them"
     return f"The offset of {name} jumped from {jump.since} to {jump.to}: about {jump.messages:,} messages"
 
 
@@ -195,8 +201,9 @@ RULE = Rule(
     meaning="The consumer offset went forward over messages that no listener got. The backlog is gone, but not "
     "processed.",
     decided_by="The offset rises by more than `rewind_tolerance` at once: to the broker's oldest offset, or by ten "
-    "times the queue's pace although its owner did not consume, or no member was there. If clients do not report, all "
-    "queues with a backlog must jump, by a hundred times their pace. Not with filters, POP or CONSUME_ACTIVELY.",
+    "times the queue's pace although its owner did not consume, or no member was there, or after a time without an "
+    "offset. If clients do not report, all queues with a backlog must jump, by a hundred times their pace. Not with "
+    "filters, POP or CONSUME_ACTIVELY.",
     causes={
         LOST: Cause(
             "the offset landed on the broker's oldest message (ERROR)",
@@ -230,6 +237,17 @@ RULE = Rule(
             "The group began these queues at their end (CONSUME_FROM_LAST_OFFSET, the default), for example after a "
             "topic was extended while consumers were down. Reset the group in these queues to the time at which they "
             "were added. Extend topics while all consumers run.",
+        ),
+        OFFSETS_LOST: Cause(
+            "the broker had an offset, then none, and the next one is at the end, ten times the queue's pace or more "
+            "above, although clients do not report that they consumed what lies between (ERROR)",
+            "The broker lost the group's offsets, so its clients began these queues at the end "
+            "(CONSUME_FROM_LAST_OFFSET, the default). Reset the group there to before the oldest of these messages: "
+            "the broker still has them. Find out why: a broker that restarts with another store or config folder, or "
+            "with LMQ enabled (RocketMQ issue #7087), reads another file of offsets. Other groups of the broker lost "
+            "theirs, too.",
+            severity=ERROR,
+            headline="A broker lost the consumer offsets of {groups} in {queues}, so messages were skipped",
         ),
     },
     evaluate=hits,

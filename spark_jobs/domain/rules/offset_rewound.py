@@ -79,7 +79,8 @@ def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind
     topic, queue, at = progress.interval.topic, progress.queues[place], int(progress.rewound_at[place])
     samples = step.history.offsets[topic]
     row, column = int(samples.times.searchsorted(at)), samples.columns[queue]
-    before = int(np.flatnonzero(samples.present[:row, column])[-1])
+    known = samples.present[:row, column] & (samples.consumed_to[:row, column] != UNKNOWN)
+    before = int(np.flatnonzero(known)[-1])
     to, end_offsets = int(samples.consumer_offset[row, column]), samples.end_offset[:, column]
     lost_end = bool(UNKNOWN < end_offsets[row] < end_offsets[before])
     switch = _switch(step, topic, queue, int(samples.times[before]), at)
@@ -214,13 +215,14 @@ def _not_reached(step: AuditedStep, progress: IntervalProgress, rewinds: Mapping
     """
     samples = step.history.offsets[progress.interval.topic]
     row = max(int(samples.times.searchsorted(rewind.at)) for rewind in rewinds.values())
-    stored = [samples.last_timestamp[: row + 1, samples.columns[queue]] for queue in progress.queues]
-    went_back = [(int(stored[place].max()), int(stored[place][-1])) for place in rewinds]
+    stored = {queue: samples.last_timestamp[: row + 1, column] for queue, column in samples.columns.items()}
+    moved = [progress.queues[place] for place in rewinds]
+    went_back = [(int(stored[queue].max()), int(stored[queue][-1])) for queue in moved]
     if min(after for _, after in went_back) <= 0:
         return None
     halfway = max((before + after) // 2 for before, after in went_back)
     unmoved = [
-        queue for place, queue in enumerate(progress.queues) if place not in rewinds and stored[place][-1] > halfway
+        queue for queue in progress.queues if queue not in moved and queue in stored and stored[queue][-1] > halfway
     ]
     if not unmoved:
         return None

@@ -111,7 +111,7 @@ def _of(rule: str, *causes: str) -> tuple[str, ...]:
     return tuple(f"{rule}/{cause}" for cause in causes)
 
 
-_SLOW_LISTENER = ("SLOW_LISTENER", "FLOW_CONTROLLED", "NEAR_CAPACITY/LISTENER")
+_SLOW_LISTENER = ("SLOW_LISTENER", "FLOW_CONTROLLED", "NEAR_CAPACITY/LISTENER", "CONSUMER_LAGGING/PULLS_BY_HAND")
 #: Which findings stand for which limit: those of a rule, or of one cause of it (`rule/cause`).
 SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.NO_MEMBERS: ("UNASSIGNED_QUEUE/GROUP_OFFLINE",),

@@ -1,6 +1,6 @@
 """The state of a group in a step, in one row, which shows whether it needs attention."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.allocations import Allocation
@@ -102,10 +102,12 @@ def group_status(
     """
     if not step.unanswered(step.window.start) and not any(True for _ in step.inside()):
         return None
-    ends = _ends(step)
+    broadcasting = _broadcasting(step)
+    last_broadcast = max((end for end, _ in broadcasting), default=0)
+    ends = [each for each in _ends(step) if each.interval.end > last_broadcast]
     listed_at = [] if may_be_behind_proxies(step) else [(end.interval.end, end.client_ids) for end in ends]
     connected = _last_listed(listed_at)
-    listed = _listed_without_owners(step) if connected is None else connected
+    listed = _last_listed((*broadcasting, *_listed_by_proxies(step))) if connected is None else connected
     ordinary = [end for end in ends if end.interval.is_ordinary]
     queues = queue_intervals(step.progress)
     backlog, highest = queues.backlog(backlogs), peak(backlogs)
@@ -203,16 +205,19 @@ def _last_listed(lists: Iterable[tuple[int, Sequence[str]]]) -> Sequence[str] | 
     return max(lists, key=lambda each: (each[0], len(each[1]), len(set(each[1])), each[1]), default=(0, None))[1]
 
 
-def _listed_without_owners(step: AuditedStep) -> Sequence[str] | None:
-    """The client ids of the connections that were last broadcasting, or that a proxy listed last; None: neither."""
-    spans = (span for spans in by_proxies(step.memberships).values() for span in spans if span.end > step.window.start)
-    by_proxy = ((span.end, [connection.client_id for connection in span.state.connections]) for span in spans)
-    broadcasting = (
+def _broadcasting(step: AuditedStep) -> Sequence[tuple[int, Sequence[str]]]:
+    """The ends of intervals in which the group broadcasts, and the client ids of its connections."""
+    return [
         (interval.end, [member.client_id for member in interval.members or ()])
         for interval, _, _ in step.inside()
         if interval.reason is Reason.BROADCASTING
-    )
-    return _last_listed((*broadcasting, *by_proxy))
+    ]
+
+
+def _listed_by_proxies(step: AuditedStep) -> Iterator[tuple[int, Sequence[str]]]:
+    """The ends of the spans in the step in which a proxy listed the same connections, and their client ids."""
+    spans = (span for spans in by_proxies(step.memberships).values() for span in spans if span.end > step.window.start)
+    return ((span.end, [connection.client_id for connection in span.state.connections]) for span in spans)
 
 
 def _ownership(ordinary: Sequence[_TopicEnd], connected: Sequence[str]) -> _Ownership:

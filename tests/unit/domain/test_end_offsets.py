@@ -3,11 +3,13 @@
 import pytest
 
 from schemas import OFFSET_SNAPSHOTS
+from spark_jobs.domain.kernel.offset_facts import lost_offsets
 from spark_jobs.domain.kernel.sample_pairs import arrived, sample_pairs
 from spark_jobs.domain.model.history import UNKNOWN
 from tests.support import samples
 from tests.support.kernel import group_histories
 from tests.support.snapshots import offsets
+from tests.support.tables import described
 from tests.support.times import DAY
 
 _NOW = int(DAY.timestamp() * 1000)
@@ -47,6 +49,30 @@ def test_what_a_fall_means(case: str) -> None:
     pairs = sample_pairs(history.offsets["t"], slice(0, len(rows)))
     assert pairs.back[:, 0].tolist() == _numbers(back)
     assert pairs.produced[:, 0].tolist() == _numbers(produced)
+
+
+#: What | the oldest offset | by sample: end and consumer offset, 0 as brokers tell of none | how far it went back
+_LOST = """
+    a reset to the beginning                    | 0   | 5000/5000 5020/0 5040/700 5060/900    | - 5000 - -
+    no offset, and the oldest one is not known  | ?   | 5000/5000 5020/0 5040/700 5060/900    | - 5000 - -
+    no offset, and it begins at the end         | 400 | 5000/5000 5020/0 5040/5040 5060/5050  | - - - -
+    no offset, and it begins at the oldest      | 400 | 5000/5000 5020/0 5040/0 5060/700      | - - - 4300
+    no offset, and nobody begins                | 400 | 5000/5000 5020/0 5040/0 5060/0        | - - - -
+    no offset at first                          | 400 | 5000/0    5020/0 5040/700 5060/600    | - - - 100
+    a sample without it does not count          | 400 | 5000/5000 5020/? 5040/700 5060/900    | - - - -
+"""
+
+
+@pytest.mark.parametrize(("least", "read", "back"), described(_LOST))
+def test_an_offset_that_is_lost_went_as_far_back_as_the_next_one_is(least: str, read: str, back: str) -> None:
+    rows = {}
+    for number, cell in enumerate(read.split()):
+        end, consumed = (None if part == "?" else int(part) for part in cell.split("/"))
+        rows[20 * number] = [(end, consumed, consumed, 1 if consumed else 0)]
+    of_group, of_topic = samples.offsets([("b", 0)], rows), samples.oldest([("b", 0)], {0: [f"{least}/5000"]})
+    seen = slice(0, len(rows))
+    pairs = sample_pairs(of_group, seen, lost_offsets(of_group, of_topic, seen))
+    assert pairs.back[:, 0].tolist() == _numbers(back)
 
 
 def test_what_arrives_counts_once_where_a_slave_serves_and_anew_where_the_topic_is() -> None:

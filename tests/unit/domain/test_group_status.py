@@ -83,6 +83,8 @@ who has a queue of any topic is not idle            | 0-60 A+A+B+C 0 0, 0-60 A+B
 who left before the end is not idle                 | 0-60 A+C+D 0 - -, 60-90 A+B+D 0 1 - topic=u  | 3 3 1 | 6 3 0 3 | 1 1
 a group without members has no idle ones            | 0-60  - -                                    | 0 0 0 | 2 0 0 2 | - 2
 members that broadcast are known, the owners are not | 0-60 A+B+C+D 0 reason=BROADCASTING, 60-3600 A+A+B 0 reason=BROADCASTING | 3 2 - | - - - - | - -
+… also if they consumed together before               | 0-60 A+B 0 1, 60-120  - -, 90-120  - topic=%RETRY%g, 120-3600 C+D 0 reason=BROADCASTING | 2 2 - | - - - - | - -
+… not if they do so afterwards                       | 0-60 C+D 0 reason=BROADCASTING, 60-3600 A+B 0 1 | 2 2 0 | 2 2 0 0 | 1 1
 … those behind a proxy are not                      | 60-3600 A+A+B 0 reason=CONSUMED_THROUGH_PROXY | - - - | - - - - | - -
 … of two lists the longest counts                   | 0-3600 A+A 0 reason=BROADCASTING, 0-3600 B+C 0 reason=BROADCASTING | 2 2 - | - - - - | - -
 … in any order                                      | 0-3600 B+C 0 reason=BROADCASTING, 0-3600 A+A 0 reason=BROADCASTING | 2 2 - | - - - - | - -

@@ -157,6 +157,33 @@ def test_a_first_offset_at_the_end_skips_nothing_if_clients_consumed_what_came_b
     assert bool(hits({0: None, 300: 1600}, {0: 1000}, tps=tps)) is is_skipped
 
 
+@pytest.mark.parametrize(
+    ("course", "oldest", "expected"),
+    [
+        # It stands at 1100 from 40 s on, and is lost from 300 s on; at the last sample without it the end is 1640.
+        ({0: 1000, 40: 1100, 300: None, 340: 1680}, 500, [("OFFSETS_LOST", "ERROR", 340, 540)]),
+        ({0: 1000, 40: 1100, 300: None, 340: 1640}, 500, [("OFFSETS_LOST", "ERROR", 340, 540)]),
+        # Not as far as the end; not far (40 of two a second and 20 s); never again.
+        ({0: 1000, 40: 1100, 300: None, 340: 1639}, 500, []),
+        ({0: 1000, 300: None, 340: 1680}, 500, []),
+        ({0: 1000, 40: 1100, 300: None}, 500, []),
+        # It may be a reset to the beginning, all of which is consumed at once.
+        ({0: 1000, 40: 1100, 300: None, 340: 1680}, 0, []),
+    ],
+    ids=str,
+)
+def test_whoever_begins_at_the_end_after_the_broker_lost_the_offset_skips_what_waited(
+    course: Mapping[int, int | None], oldest: int, expected: list[tuple[Any, ...]]
+) -> None:
+    stands = {second: offset for second, offset in course.items() if second != 40}
+    if 40 in course:
+        stands |= dict.fromkeys(range(40, 300, 20), 1100)
+    found = hits(stands, {0: 1000}, oldest={0: oldest})
+    assert skips(found) == expected
+    hint = "The offset of b:0 was 1100, then there was none, and the next one is "
+    assert all((hit.hint or "").startswith(hint) for hit in found)
+
+
 @pytest.mark.parametrize(("since", "severity"), [(290, "ERROR"), (200, "WARN")])
 def test_what_came_while_no_member_was_there_is_certainly_not_consumed(since: int, severity: str) -> None:
     """The only member comes shortly before the first commit, or while messages come."""

@@ -272,6 +272,13 @@ def test_a_reset_names_the_queues_that_a_sample_does_not_show_to_go_back(stored:
     assert ("consumed: b:1." in (hit.hint or "")) is is_named
 
 
+def test_a_reset_says_nothing_of_a_queue_without_any_sample() -> None:
+    step = two_queues(rewinds=[1, 0], rewound=[65, 0], rewound_max=[65, 0], rewound_at=[300, None])
+    read = {280: [(1000, 565, 565, 900)], 300: [(1000, 500, 500, 100)]}
+    (hit,) = RULE.hits(with_samples(step, {"t": offsets([("b", 0)], read)}))
+    assert (hit.cause, hit.hint) == ("RESET", None)
+
+
 def test_without_the_time_of_the_messages_a_reset_names_no_other_queue() -> None:
     step = two_queues(rewinds=[1, 0], rewound=[65, 0], rewound_max=[65, 0], rewound_at=[300, None])
     read = {280: [(1000, 565, 565, 900), (1000, 700, 700, 900)], 300: [(1000, 500, 500, 0), (1000, 700, 700, 900)]}
