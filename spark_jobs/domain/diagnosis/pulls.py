@@ -16,17 +16,18 @@ _IDLE_PERCENT = 50
 
 
 class Pulled(NamedTuple):
-    """Messages that a pull of one queue brings, and milliseconds that it takes."""
+    """Messages that a pull of one queue brings, milliseconds that it takes, and until the next one (pullInterval)."""
 
     per_pull: float
     pull_rt_ms: float
+    pull_interval_ms: float = 0.0
 
 
 def pulls_are_limit(step: AuditedStep, client_id: str, queue: MessageQueue, start: int, end: int) -> Pulled | None:
     """Messages and time of a pull, if nothing else keeps the owner from consuming a queue with a backlog in
     `[start, end)`, microseconds; None: something else may, or its reports do not show it.
 
-    Each queue is pulled by one request after the other, so a pull brings rate × time of a pull ÷ queues.
+    Each queue is pulled by one request after the other, so a pull brings rate × time until the next one ÷ queues.
     """
     client = step.history.clients.get(client_id)
     seen = client.series.inside(start, end) if client else slice(0)
@@ -68,7 +69,7 @@ def _are_threads_idle(client: ClientHistory, seen: slice) -> bool:
 def _pulled(client: ClientHistory, seen: slice, topic: str) -> Pulled | None:
     """Messages and time of a pull on average; None: the client does not report its pulls of the topic."""
     rates = [
-        (status.pull_tps, status.pull_rt_ms, queues)
+        (status.pull_tps, status.pull_rt_ms, client.series.states[code].pull_interval_ms or 0, queues)
         for statuses, code in zip(client.samples.statuses[seen], client.series.codes[seen].tolist(), strict=True)
         for status in statuses or ()
         if status.topic == topic and status.pull_tps and status.pull_rt_ms
@@ -77,5 +78,5 @@ def _pulled(client: ClientHistory, seen: slice, topic: str) -> Pulled | None:
     ]
     if not rates:
         return None
-    tps, rt_ms, queues = (float(np.median(column)) for column in zip(*rates, strict=True))
-    return Pulled(tps * rt_ms / 1000 / queues, rt_ms)
+    tps, rt_ms, interval_ms, queues = (float(np.median(column)) for column in zip(*rates, strict=True))
+    return Pulled(tps * (rt_ms + interval_ms) / 1000 / queues, rt_ms, interval_ms)

@@ -274,8 +274,8 @@ LINES: tuple[TableLine, ...] = (
         lambda facts: _takes_nothing(facts) and facts.extent in (Extent.ALL_OF_OWNER, Extent.ALL_OF_TOPIC),
         "the owner answers and pulls, and has nothing in hand, in all of its queues",
         "The client was suspended by code, or its pulls are refused: nothing is in its listener. Look in its log for "
-        "`consumer was paused`, or for a refused pull (permission, access control, a disabled group). Call resume() or "
-        "restart it.",
+        "`consumer was paused`, or for a refused pull (permission, access control, a disabled or missing group). Call "
+        "resume() or restart it.",
         "SUSPENDED",
         headline="{members} in {groups} {members:fetches|fetch} nothing from {queues}: suspended, or refused",
     ),

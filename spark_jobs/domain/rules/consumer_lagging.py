@@ -6,7 +6,7 @@ from itertools import product
 
 from spark_jobs.domain.diagnosis.diagnoses import times_of
 from spark_jobs.domain.diagnosis.measure import commits_of, pulling_by_hand
-from spark_jobs.domain.diagnosis.pulls import pulls_are_limit
+from spark_jobs.domain.diagnosis.pulls import Pulled, pulls_are_limit
 from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.client_spans import busy_spans
@@ -26,9 +26,9 @@ FALLING_BEHIND, PULLS, PULLS_BY_HAND = "FALLING_BEHIND", "PULLS", "PULLS_BY_HAND
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """Hits begin when the lag last fell or was allowed, or with the interval. What a consumer has in flight goes up and
-    down by a few messages, and by chance only up: the lag must grow by more than the allowed lag. A hit of a queue that
-    all members may pop names them, if all are busy then.
+    """Hits begin when the lag last fell, was allowed or began to grow, or with the interval. What a consumer has in
+    flight goes up and down by a few messages, and by chance only up: the lag must grow by more than the allowed lag. A
+    hit of a queue that all members may pop names them, if all are busy then.
     """
     growing = ((progress, span) for progress in step.progress for span in progress.spans if _grows(step, span))
     lagging = ((progress, span) for progress, span in growing if not _keeps_up(step, progress.interval.topic))
@@ -56,7 +56,7 @@ def _span_hits(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan)
         "lag_last": span.lag_last,
     }
     queue = MessageQueue(progress.interval.topic, *progress.queues[span.place])
-    parts = without((span.start, span.end), times_of(step, StandingCause.HELD_BACK).get(queue, ()))
+    parts = without((_grows_since(step, queue, span), span.end), times_of(step, StandingCause.HELD_BACK).get(queue, ()))
     for (start, end), client_id in product([*parts], progress.owner_ids(span.place)):
         if start < end:
             pulled = pulls_are_limit(step, client_id, queue, start, end) if client_id else None
@@ -68,8 +68,24 @@ def _span_hits(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan)
                 minimum_seconds=step.settings.thresholds.stalled_after_seconds,
                 weight=span.lag_last,
                 measures=measures | (pulled._asdict() if pulled else {}),
-                hint=ON_TOP if is_handed_out(step, progress.interval) else None,
+                hint=_hint(pulled, is_on_top=is_handed_out(step, progress.interval)),
             )
+
+
+def _grows_since(step: AuditedStep, queue: MessageQueue, span: VerdictSpan) -> int:
+    """The last sample of a span that shows as little as its first, which is never more than what follows."""
+    samples = step.history.offsets[queue.topic]
+    rows = samples.inside(span.start, span.end)
+    lag = samples.lag[rows, samples.columns[queue[1:]]]
+    times: list[int] = samples.times[rows][(lag != UNKNOWN) & (lag <= span.lag_first)].tolist()
+    return times[-1] if len(times) > 1 else span.start
+
+
+def _hint(pulled: Pulled | None, *, is_on_top: bool) -> str | None:
+    """Sentences on what keeps pulls apart, and on messages that clients hold."""
+    apart = pulled and pulled.pull_interval_ms > pulled.pull_rt_ms
+    interval = f"pullInterval is {pulled.pull_interval_ms:,.0f} ms: set it to 0." if pulled and apart else None
+    return " ".join(filter(None, (interval, ON_TOP if is_on_top else None))) or None
 
 
 def _busy_members(step: AuditedStep, hit: RuleHit) -> Sequence[str]:

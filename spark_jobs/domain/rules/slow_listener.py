@@ -1,17 +1,21 @@
 """SLOW_LISTENER: a client's messages need more threads than it has, or longer than before."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import busy_spans, seen_twice
 from spark_jobs.domain.kernel.consume_statuses import ResponseTimes, slowed_listeners
 from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
+from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
+_MINUTE, _SEVERAL = 60 * SECOND, 2
 ALL_THREADS_BUSY = "ALL_THREADS_BUSY"
 RESPONSE_TIME_ROSE = "RESPONSE_TIME_ROSE"
 
@@ -23,11 +27,29 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for client_id, spans in busy_spans(step).items():
         for busy_span in spans:
             weight = busy_span.state.busy_threads / busy_span.state.consume_threads
-            yield _hit(client_id, None, ALL_THREADS_BUSY, busy_span, weight)
+            hit = _hit(client_id, None, ALL_THREADS_BUSY, busy_span, weight)
+            yield replace(hit, hint=_when_members_leave(step, [span.start for span in spans]))
     for client_id, client in step.history.clients.items():
         for topic, slowed in slowed_listeners(client, step.window, step.settings):
             for slow_span in seen_twice(slowed):
                 yield _hit(client_id, topic, RESPONSE_TIME_ROSE, slow_span, slow_span.state.consume_rt_ms)
+
+
+def _when_members_leave(step: AuditedStep, starts: Sequence[int]) -> str | None:
+    """A sentence on the times (microseconds) at which threads became busy because members had left, if there are two
+    at least. Clients report what they consumed in the minute before.
+    """
+    within = _MINUTE + step.settings.cadence
+    left_at = sorted({rebalance.moment for rebalance in step.rebalances if rebalance.moves.left})
+    before = ([at for at in left_at if 0 <= start - at <= within] for start in starts)
+    times = [before_one[-1] for before_one in before if before_one]
+    if len(times) < _SEVERAL:
+        return None
+    last = format_utc(from_micros(times[-1]).replace(microsecond=0))
+    return (
+        f"It began {len(times):,} times after members had left, last at {last}: those that stay are too few. If an "
+        "autoscaler removes them, let it keep more, or wait longer before it removes any."
+    )
 
 
 def _hit(

@@ -225,8 +225,8 @@ ADVICE: dict[Limit, str] = {
     Limit.REWOUND: "No: consumer offsets went back, and {peak}. They are no load: the group had consumed them before.",
     Limit.NO_PROGRESS: "No: for a time no message of some queues was consumed, and {peak}. Find out what their owners "
     "waited for.",
-    Limit.PULLS: "No: pulls brought less than came, while threads were idle, and {peak}. Add queues, or let clients "
-    "read from a slave.",
+    Limit.PULLS: "No: pulls brought less than came, while threads were idle, and {peak}. Add queues, lower "
+    "pullInterval, or let clients read from a slave.",
     Limit.LARGE_MESSAGES: "No: large messages filled a client's cache while its threads were idle, and {peak}. Raise "
     "pullThresholdSizeForQueue.",
     Limit.ORDERED_QUEUES: "Only after queues are added: an orderly consumer has one thread for each queue, {members} "

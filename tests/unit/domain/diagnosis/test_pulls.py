@@ -13,7 +13,12 @@ from tests.support.times import micros
 
 
 def limit(
-    cached: int = 0, consume_rt_ms: float = 5.0, threads: int | None = 20, pulls: bool = True, pull_rt_ms: float = 129.0
+    cached: int = 0,
+    consume_rt_ms: float = 5.0,
+    threads: int | None = 20,
+    pulls: bool = True,
+    pull_rt_ms: float = 129.0,
+    pull_interval_ms: int = 0,
 ) -> Any:
     """Messages of a pull, if they are the limit from 0 s to 600 s."""
     statuses = [measured("t", consume_rt_ms, 124.0, 0.0, pull_rt_ms, 124.0 if pulls else 0.0)]
@@ -23,6 +28,7 @@ def limit(
             owned_queues=[held("t", number, second, {"cached_count": cached}) for number in (0, 1)],
             consume_status=statuses,
             consume_threads=threads,
+            pull_interval_ms=pull_interval_ms,
         )
         for second in range(0, 600, 20)
     ]
@@ -35,6 +41,8 @@ def test_a_pull_brings_rate_times_its_time_by_queues() -> None:
     # 124 messages a second × 0.129 s ÷ 2 queues.
     assert limit() == 8.0
     assert limit(cached=8) == 8.0
+    # The next pull comes 129 ms after the answer.
+    assert limit(pull_rt_ms=4.0, pull_interval_ms=125) == 8.0
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.rules.consumer_lagging import RULE
-from tests.support.builders import allocation, audited_step, interval, members, span
-from tests.support.samples import progress
+from tests.support.builders import allocation, audited_step, interval, members, span, with_samples
+from tests.support.samples import Rows, offsets, progress
 from tests.support.times import micros
 
 LISTED = members("c1 c1 c2")
@@ -20,9 +20,11 @@ def stuck(place: int, verdict: Verdict, start: int, end: int, age_ms: int = 7) -
     return VerdictSpan(place, verdict, micros(start), micros(end), 100, 400 + place, age_ms)
 
 
-def hits(*spans: VerdictSpan) -> list[RuleHit]:
+def hits(*spans: VerdictSpan, read: Rows | None = None) -> list[RuleHit]:
+    """Per sample what it shows of each queue; by default more than their spans begin with."""
     behind = progress(OF, 0, 3600, spans)
-    return list(RULE.hits(replace(audited_step(OF), progress=[behind])))
+    samples = offsets([("b", number) for number in range(5)], read or {0: ["1000/500"] * 5})
+    return list(RULE.hits(with_samples(replace(audited_step(OF), progress=[behind]), {"t": samples})))
 
 
 def test_each_owner_of_a_queue_in_each_span() -> None:
@@ -43,6 +45,13 @@ def test_each_owner_of_a_queue_in_each_span() -> None:
     assert {hit.minimum_seconds for hit in found} == {120}
     assert [hit.weight for hit in found] == [400, 401, 402, 402, 400]
     assert found[0].measures == {"lag_first": 100, "lag_last": 400, "age_ms": 7}
+
+
+def test_it_begins_where_the_lag_begins_to_grow() -> None:
+    """At 100 s and 120 s as much waits as at first, at 140 s it is not known, and from 160 s on more."""
+    waits = {100: "600/500", 120: "620/520", 140: "640/?", 160: "680/540", 180: "900/560"}
+    read = {second: [cell] * 5 for second, cell in waits.items()}
+    assert [span(hit) for hit in hits(stuck(0, Verdict.WARN, 100, 600), read=read)] == ["120-600"]
 
 
 def test_any_other_verdict_is_left_alone() -> None:

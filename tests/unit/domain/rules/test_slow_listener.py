@@ -1,9 +1,11 @@
 """SLOW_LISTENER on the hour of `client_groups`, and its measures."""
 
+from dataclasses import replace
 from typing import Any
 
 from spark_jobs.domain.rules.slow_listener import RULE
-from tests.support.client_groups import hits_of
+from tests.support.builders import rebalance
+from tests.support.client_groups import audited, hits_of
 from tests.support.findings import rule_hit
 
 SLOWER = {"consume_rt_ms": 200, "pull_rt_ms": 50, "usual_consume_rt_ms": 20, "usual_pull_rt_ms": 50}
@@ -13,6 +15,11 @@ ABOUT: dict[str, Any] = {"client_id": "c1", "implicated": "c1", "minimum_seconds
 
 def test_busy_is_one_hit_per_span_of_the_client() -> None:
     assert hits_of(RULE, "busy") == [rule_hit(200, 320, "ALL_THREADS_BUSY", weight=1.0, measures=BUSY, **ABOUT)]
+
+
+def test_threads_that_became_busy_once_after_members_left_say_nothing_of_an_autoscaler() -> None:
+    step = replace(audited("busy"), rebalances=[rebalance(second, left=("c2",)) for second in (130, 190)])
+    assert [hit.hint for hit in RULE.hits(step)] == [None]
 
 
 def test_slower_is_one_hit_per_snapshot_and_topic() -> None:
