@@ -74,6 +74,10 @@ def measured(topic: str, rt: float, well: float, failed: float, pull_rt: float, 
 
 
 BUSY = {"consume_status": [measured("t", 400.0, 2.5, 0.0, 1.0, 2.0)], "consume_threads": 1}
+SHARED, EVENLY = (
+    {"consume_status": [measured("t", 400.0, 2.0, 0.0, 1.0, 2.0), measured("u", rt, 2.0, 0.0, 1.0, 2.0)]}
+    for rt in (100.0, 106.0)
+)
 FAST, SLOW = (
     {"consume_status": [measured("t", rt, 9.0, 0.0, 50.0, 9.0), measured("u", 1.0, 9.0, 0.0, 50.0, 9.0)]}
     for rt in (20.0, 200.0)
@@ -111,6 +115,8 @@ GROUPS = {
     "full-unlisted": Group(200, 260, queue=FULL, recorded=False),
     "busy": Group(200, 300, said=BUSY),
     "busy-100": Group(200, 280, said=BUSY),
+    "busy-shared": Group(200, 300, said=SHARED | {"consume_threads": 1}),
+    "busy-evenly": Group(200, 300, said=EVENLY | {"consume_threads": 1}),
     "slower": Group(200, 300, said=SLOW, usual=FAST),
     "slower-100": Group(200, 280, said=SLOW, usual=FAST),
     "slower-since": Group(-80, 40, said=SLOW, usual=FAST),

@@ -1,6 +1,6 @@
 """CONSUME_FAILING: listeners reject messages, which come again, later, until they are given up."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,9 +15,10 @@ from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, UNKNOWN, ClientHistory
+from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR, WARN
-from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow, common
+from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow, common, from_micros
 from spark_jobs.domain.phrases import count, known_sum
 from spark_jobs.domain.rules.evidence import known_total
 from spark_jobs.domain.rules.queue_owners import queue_at
@@ -86,8 +87,12 @@ def _listener_hits(step: AuditedStep, retried: Iterable[RuleHit]) -> Iterator[Ru
     """Those of clients that do not just retry one message in its place."""
     none_came_back = _none_came_back(step)
     retried_of = by_key(retried, lambda hit: (hit.implicated, hit.topic))
-    for client_id, client in step.history.clients.items():
-        for topic, failing in _failing_listeners(client, step.window, step.settings):
+    clients = step.history.clients
+    every = {each: dict(_failing_listeners(client, step.window, step.settings)) for each, client in clients.items()}
+    for client_id, client in clients.items():
+        for topic, failing in every[client_id].items():
+            is_alone = not any(topic in of for each, of in every.items() if each != client_id)
+            newcomer = _joined(step, client_id, failing) if failing and is_alone else None
             lasts = bool(failing) and failing[-1].end - failing[0].start >= _RETRIED_WITHIN
             for span in seen_twice(failing):
                 start, end, _, rate = span
@@ -99,8 +104,24 @@ def _listener_hits(step: AuditedStep, retried: Iterable[RuleHit]) -> Iterator[Ru
                     severity=ERROR if rate["failed_percent"] >= MOST_PERCENT else WARN,
                     weight=rate["failed_percent"],
                     measures={**rate, **_counts(step)},
-                    hint=_NONE_CAME_BACK if none_came_back and lasts and not client.consumes_orderly else None,
+                    hint=_NONE_CAME_BACK if none_came_back and lasts and not client.consumes_orderly else newcomer,
                 )
+
+
+def _joined(step: AuditedStep, client_id: str, failing: Sequence[Span[Mapping[str, float]]]) -> str | None:
+    """A sentence on the only member that fails, if it joined others less than a minute and a round before."""
+    within = _RETRIED_WITHIN + step.settings.cadence
+    joins = (
+        each for each in step.rebalances if client_id in each.moves.joined and len(each.interval.members or ()) > 1
+    )
+    at = next((each.moment for each in joins if 0 <= failing[0].start - each.moment <= within), None)
+    if at is None:
+        return None
+    joined_at = format_utc(from_micros(at).replace(microsecond=0))
+    return (
+        f"{client_id} joined at {joined_at}, and no other member fails: check whether it belongs to the group, and has "
+        "the version and configuration of the others."
+    )
 
 
 def _none_came_back(step: AuditedStep) -> bool:

@@ -1,21 +1,25 @@
 """SLOW_LISTENER: a client's messages need more threads than it has, or longer than before."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+
+import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import busy_spans, seen_twice
-from spark_jobs.domain.kernel.consume_statuses import ResponseTimes, slowed_listeners
+from spark_jobs.domain.kernel.consume_statuses import ResponseTimes, slowed_listeners, status_samples
 from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.history import RETRY, ClientHistory
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, from_micros
+from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
-_MINUTE, _SEVERAL = 60 * SECOND, 2
+_MINUTE, _SEVERAL, _NEARLY_ALL = 60 * SECOND, 2, 0.8
 ALL_THREADS_BUSY = "ALL_THREADS_BUSY"
 RESPONSE_TIME_ROSE = "RESPONSE_TIME_ROSE"
 
@@ -28,20 +32,41 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         for busy_span in spans:
             weight = busy_span.state.busy_threads / busy_span.state.consume_threads
             hit = _hit(client_id, None, ALL_THREADS_BUSY, busy_span, weight)
-            yield replace(hit, hint=_when_members_leave(step, [span.start for span in spans]))
+            hints = _starves(step.history.clients[client_id], busy_span), _when_members_leave(step, spans)
+            yield replace(hit, hint=" ".join(filter(None, hints)) or None)
     for client_id, client in step.history.clients.items():
         for topic, slowed in slowed_listeners(client, step.window, step.settings):
             for slow_span in seen_twice(slowed):
                 yield _hit(client_id, topic, RESPONSE_TIME_ROSE, slow_span, slow_span.state.consume_rt_ms)
 
 
-def _when_members_leave(step: AuditedStep, starts: Sequence[int]) -> str | None:
-    """A sentence on the times (microseconds) at which threads became busy because members had left, if there are two
-    at least. Clients report what they consumed in the minute before.
+def _starves(client: ClientHistory, span: Span[BusyClient]) -> str | None:
+    """A sentence on the topic that keeps nearly all busy threads, which others of the client share."""
+    samples, seen = status_samples(client), client.series.inside(span.start, span.end)
+    rows = slice(*samples.snapshot.searchsorted((seen.start, seen.stop)))
+    rate = np.nan_to_num(np.maximum(samples.consumed_tps, samples.pull_tps)[rows])
+    threads = np.nan_to_num(samples.message_ms[rows]) * rate
+    of_topic, rate_of = (np.bincount(samples.topic[rows], each, len(samples.topics)) for each in (threads, rate))
+    others = [name for name, comes in zip(samples.topics, rate_of, strict=True) if comes and not name.startswith(RETRY)]
+    number = int(of_topic.argmax())
+    busiest = samples.topics[number]
+    if busiest not in others or len(others) == 1 or of_topic[number] < _NEARLY_ALL * of_topic.sum():
+        return None
+    others.remove(busiest)
+    percent, one_ms = 100 * of_topic[number] / of_topic.sum(), of_topic[number] / rate_of[number]
+    return (
+        f"{busiest} takes {percent:.0f} % of their time, {one_ms:,.0f} ms a message. These are also the threads of "
+        f"{names_text(others, 3)}: give each topic a group of its own."
+    )
+
+
+def _when_members_leave(step: AuditedStep, spans: Iterable[Span[BusyClient]]) -> str | None:
+    """A sentence on the times at which threads became busy because members had left, if there are two at least.
+    Clients report what they consumed in the minute before.
     """
     within = _MINUTE + step.settings.cadence
     left_at = sorted({rebalance.moment for rebalance in step.rebalances if rebalance.moves.left})
-    before = ([at for at in left_at if 0 <= start - at <= within] for start in starts)
+    before = ([at for at in left_at if 0 <= span.start - at <= within] for span in spans)
     times = [before_one[-1] for before_one in before if before_one]
     if len(times) < _SEVERAL:
         return None

@@ -70,6 +70,30 @@ def test_how_much_must_fail(well: float | None, failed: float | None, severity: 
     assert [finding.severity for finding in findings] == ([severity] if severity else [])
 
 
+@pytest.mark.parametrize(
+    ("joins", "fails", "both", "is_said"),
+    [
+        (200, 200, False, True),
+        (200, 280, False, True),  # a minute and a round later
+        (200, 300, False, False),
+        (200, 200, True, False),
+        (0, 200, False, False),
+    ],
+)
+def test_the_only_member_that_fails_and_has_just_joined_may_not_belong_to_the_group(
+    joins: int, fails: int, both: bool, is_said: bool
+) -> None:
+    statuses = [
+        reported(second, failed=9.0 if second >= fails and (both or of == "c2") else 0.0, client_id=of)
+        for second in TIMES
+        for of in ("c1", "c2")
+        if of == "c1" or second >= joins
+    ]
+    listed = [membership(second, "c1", *(["c2"] if second >= joins else [])) for second in TIMES]
+    (finding,) = findings_of(healthy_group(TIMES) | {MEMBERSHIP_SNAPSHOTS: listed, CLIENT_SNAPSHOTS: statuses})
+    assert ("c2 joined at 2026-03-01T10:03:20Z, and no other member fails" in finding.advice) is is_said
+
+
 def test_what_fails_for_a_moment_or_again_is_no_finding() -> None:
     """Less than two minutes; the retry topic only brings back what failed before."""
     assert of_clients(reported(second, failed=9.0 if 200 <= second < 300 else 0.0) for second in TIMES) == []

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from spark_jobs.domain.rules.slow_listener import RULE
 from tests.support.builders import rebalance
 from tests.support.client_groups import audited, hits_of
@@ -20,6 +22,14 @@ def test_busy_is_one_hit_per_span_of_the_client() -> None:
 def test_threads_that_became_busy_once_after_members_left_say_nothing_of_an_autoscaler() -> None:
     step = replace(audited("busy"), rebalances=[rebalance(second, left=("c2",)) for second in (130, 190)])
     assert [hit.hint for hit in RULE.hits(step)] == [None]
+
+
+@pytest.mark.parametrize(("name", "is_named"), [("busy-shared", True), ("busy-evenly", False), ("busy", False)])
+def test_a_topic_that_takes_nearly_all_time_of_threads_that_others_share_is_named(name: str, is_named: bool) -> None:
+    """Topic t takes 400 ms a message and 80 % of the thread, or 79 %, or there is no other topic."""
+    (hit,) = RULE.hits(audited(name))
+    says = "t takes 80 % of their time, 400 ms a message. These are also the threads of u: give each topic a group of"
+    assert (hit.hint or "").startswith(says) is is_named
 
 
 def test_slower_is_one_hit_per_snapshot_and_topic() -> None:
