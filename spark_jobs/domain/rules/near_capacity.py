@@ -1,6 +1,7 @@
 """NEAR_CAPACITY: a member consumes nearly as much as it can, or one of its queues receives nearly what it can take."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,8 @@ from spark_jobs.domain.status.throughput import AS_SET, Changes, Rates, Throughp
 from spark_jobs.domain.status.utilization import Bottleneck, owners_of, queue_limit, read_rows
 
 HOT = "HOT"
+#: A pull is slow if it takes so many times as long as of others, and as that of a broker that has nothing else to do.
+_SLOW_TIMES, _USUAL_PULL_MS = 5, 10.0
 #: Changes of which an advice names the best one.
 _WHAT = {
     "with_twice_the_threads": "twice the consume threads",
@@ -78,8 +81,11 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     members = [_Member(client_id, throughput, throughput.by_minute()) for client_id, throughput in reported.items()]
     rows = list(read_rows(step.progress)) if members else []
     for member in members:
+        others = [other.throughput for other in members if other is not member]
         for run in _runs(step, member):
-            yield _hit_of_run(step, member, run, rows)
+            hit = _hit_of_run(step, member, run, rows)
+            slow = _slow_pulls(member, hit, others, rows) if hit.cause == Bottleneck.PULLS else None
+            yield replace(hit, hint=" ".join(filter(None, (hit.hint, slow))))
     yield from _hot_queues(step, members, rows)
 
 
@@ -122,6 +128,19 @@ def _hit_of_run(step: AuditedStep, member: _Member, run: Sequence[Span[int]], ro
     )
     response_ms = float(throughput.responses.took_ms[place])
     return _hit(member, (run[0].start, run[-1].end), limit, demand, rates_with, response_ms)
+
+
+def _slow_pulls(member: _Member, hit: RuleHit, others: Sequence[Throughput], rows: Sequence[_Row]) -> str | None:
+    """Sentences on pulls that take several times as long as those of other members, and on the only broker."""
+    during = [each.between(hit.start, hit.end) for each in (member.throughput, *others)]
+    own, *pull_ms = [each.pull_ms if each else np.nan for each in during]
+    usual = np.nanmin(pull_ms) if np.isfinite(pull_ms).any() else np.inf
+    if not own >= _SLOW_TIMES * max(usual, _USUAL_PULL_MS):
+        return None
+    current = [row for row in rows if row[1] < hit.end and hit.start < row[2]]
+    brokers = {row[0].queues[place][0] for row in current for place in _received(row, member.client_id)}
+    broker = f" All its queues are of {brokers.pop()}: look at its disk, load and network." if len(brokers) == 1 else ""
+    return f"A pull takes {own:,.0f} ms, of other members {usual:,.0f} ms.{broker}"
 
 
 def _hot_queues(step: AuditedStep, members: Sequence[_Member], rows: Sequence[_Row]) -> Iterator[RuleHit]:
@@ -246,8 +265,8 @@ RULE = Rule(
         ),
         Bottleneck.PULLS: Cause(
             "pulls bring no more than it consumes",
-            "Lower pullInterval, raise pullBatchSize (up to 32, the most that brokers return by default), or add "
-            "queues.",
+            "Lower pullInterval if there is one, raise pullBatchSize (up to 32, the most that brokers return by "
+            "default), or add queues.",
         ),
         Bottleneck.HOT_QUEUE: Cause(
             "only one queue receives nearly what its owner can consume",

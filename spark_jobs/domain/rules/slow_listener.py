@@ -15,7 +15,7 @@ from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, from_micros
-from spark_jobs.domain.phrases import names_text
+from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
@@ -32,12 +32,27 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         for busy_span in spans:
             weight = busy_span.state.busy_threads / busy_span.state.consume_threads
             hit = _hit(client_id, None, ALL_THREADS_BUSY, busy_span, weight)
-            hints = _starves(step.history.clients[client_id], busy_span), _when_members_leave(step, spans)
+            hints = (
+                _has_fewer_threads(step, client_id, busy_span),
+                _starves(step.history.clients[client_id], busy_span),
+                _when_members_leave(step, spans),
+            )
             yield replace(hit, hint=" ".join(filter(None, hints)) or None)
     for client_id, client in step.history.clients.items():
         for topic, slowed in slowed_listeners(client, step.window, step.settings):
             for slow_span in seen_twice(slowed):
                 yield _hit(client_id, topic, RESPONSE_TIME_ROSE, slow_span, slow_span.state.consume_rt_ms)
+
+
+def _has_fewer_threads(step: AuditedStep, client_id: str, span: Span[BusyClient]) -> str | None:
+    """A sentence, if each of the other clients last reported at least twice as many consume threads."""
+    own, others = span.state.consume_threads, list[int]()
+    for each in (client for other, client in step.history.clients.items() if other != client_id):
+        rows = each.series.inside(span.start, span.end)
+        threads = (each.series.states[code].consume_threads for code in each.series.codes[rows][::-1].tolist())
+        others += [next((number for number in threads if number), 0)]
+    least = min((number for number in others if number), default=0)
+    return f"It has {count(own, 'consume thread')}, other members have {least:,} or more." if least >= 2 * own else None
 
 
 def _starves(client: ClientHistory, span: Span[BusyClient]) -> str | None:

@@ -104,7 +104,7 @@ def group_status(
         return None
     broadcasting = _broadcasting(step)
     last_broadcast = max((end for end, _ in broadcasting), default=0)
-    ends = [each for each in _ends(step) if each.interval.end > last_broadcast]
+    ends = [each for each in _ends(step) if each.interval.end >= last_broadcast]
     listed_at = [] if may_be_behind_proxies(step) else [(end.interval.end, end.client_ids) for end in ends]
     connected = _last_listed(listed_at)
     listed = _last_listed((*broadcasting, *_listed_by_proxies(step))) if connected is None else connected

@@ -28,6 +28,8 @@ Numbers = NDArray[np.float64]
 Times = NDArray[np.int64]
 #: A client reports averages over the last minute (StatsItem.getStatsDataInMinute): they stand for its middle.
 _MIDDLE = 30 * SECOND
+#: Pulls that take so many times longer, or shorter, than the median are not just uneven.
+_CHANGED = 3
 #: A pull is measured in whole milliseconds, and none takes no time at all.
 _SHORTEST_PULL_MS = 1.0
 
@@ -181,10 +183,17 @@ class Throughput:
             response = np.interp(times, self.responses.times - _MIDDLE, self.responses.took_ms)
         else:
             response = np.full(len(times), changes.response_ms)
-        return _rates(numbers, response, self.pull_ms)
+        return _rates(numbers, response, self._pulls_at(times))
+
+    def _pulls_at(self, times: Times) -> Numbers | float:
+        """How long a pull takes at these times, in milliseconds; its median, unless that changes several times over."""
+        took = np.maximum(self.pulls.took_ms, _SHORTEST_PULL_MS)
+        if took.max(initial=0) <= _CHANGED * self.pull_ms and self.pull_ms <= _CHANGED * took.min(initial=np.inf):
+            return self.pull_ms
+        return np.interp(times, self.pulls.times - _MIDDLE, took)
 
 
-def _rates(settings: Numbers, response_ms: Numbers | np.float64, pull_ms: float) -> Rates:
+def _rates(settings: Numbers, response_ms: Numbers | np.float64, pull_ms: Numbers | float) -> Rates:
     """The rates with these `ConsumeSettings.numbers`, and milliseconds of the listener for a batch, and of a pull."""
     threads, batch, pulled, interval, orderly = settings
     with np.errstate(divide="ignore"):

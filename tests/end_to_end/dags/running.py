@@ -38,7 +38,7 @@ class RunningAirflow:
             path = f"/api/v2{path}"
         request = urllib.request.Request(self.url + path, content, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=300) as answer:
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{method} {path}: {error.code} {error.read().decode()}") from error

@@ -81,10 +81,12 @@ def last_replayed(clipped: Iterable[RebalanceInterval]) -> RebalanceInterval | N
 
 def counts(ends: Sequence[TopicEnd], clipped: Iterable[RebalanceInterval]) -> Counts:
     """Members of the topic that was replayed last; the queues of all topics, retry topics aside. Of a group that was
-    never replayed the members that broadcast last, by the broker that lists the most connections, then ids.
+    not replayed, or broadcast later, the members that did so last, by the broker that lists the most connections, then
+    ids.
     """
+    broadcasting = [interval for interval in clipped if interval.reason == "BROADCASTING"]
+    ends = [each for each in ends if all(each.interval.end >= interval.end for interval in broadcasting)]
     if not ends:
-        broadcasting = [interval for interval in clipped if interval.reason == "BROADCASTING"]
         if not broadcasting:
             return Counts(*[None] * 7)
         last = max(interval.end for interval in broadcasting)

@@ -88,6 +88,26 @@ def test_a_response_time_is_of_the_middle_of_its_minute_and_stays_before_and_aft
     assert response_ms.tolist() == pytest.approx([10, 10, 10, 30, 50, 50])
 
 
+@pytest.mark.parametrize(
+    ("pulls", "took"),
+    [
+        ((2, 2, 100), (2, 2, 2, 51, 100, 100)),
+        ((100, 100, 2), (100, 100, 100, 51, 2, 2)),
+        # Three times the median, and a third of it, at most: its median counts.
+        ((2, 2, 6), (2, 2, 2, 2, 2, 2)),
+        ((6, 6, 2), (6, 6, 6, 6, 6, 6)),
+    ],
+)
+def test_pulls_that_take_several_times_longer_for_a_while_bring_less_then(
+    pulls: tuple[int, ...], took: tuple[int, ...]
+) -> None:
+    """32 messages a pull; of each 0.25 ms are the wait for 4 queues with 16,000 messages a second."""
+    found = throughput(reporting(*(f"10/9/{each}.25/16000" for each in pulls)))
+    assert found is not None
+    rates = found.rates(START + np.array([-100, 0, 30, 60, 90, 500]) * 1_000_000).queue
+    assert np.broadcast_to(32_000 / rates, len(took)).tolist() == pytest.approx(took)
+
+
 def test_only_reports_of_the_time_count() -> None:
     client = reporting("10/9/1/9", "20/9/1/9", "40/9/1/9")
     found = throughputs({"c1": client}, START + MINUTE, START + 2 * MINUTE)

@@ -136,6 +136,39 @@ def test_pulls_are_helped_by_what_brings_more_of_each_queue() -> None:
     assert finding.advice.endswith("Of all single changes, a pull interval of 0 would help most: 0 % instead of 80 %.")
 
 
+@pytest.mark.parametrize(
+    ("of_other", "brokers", "says"),
+    [
+        ("1", "b", " A pull takes 50 ms, of other members 1 ms. All its queues are of b: look at its disk, load and"),
+        ("10", "b", " A pull takes 50 ms, of other members 10 ms. All its queues are of b:"),
+        ("10.1", "b", None),
+        ("-", "b", None),  # there is no other member
+        ("1", "x", " A pull takes 50 ms, of other members 1 ms."),
+    ],
+)
+def test_pulls_that_take_several_times_as_long_as_those_of_others_point_to_a_broker(
+    of_other: str, brokers: str, says: str | None
+) -> None:
+    """Pulls of 50 ms without an interval bring 640 messages a second of a queue; what is above long polling counts."""
+    slow: dict[str, Any] = {"pull_interval_ms": 0}
+    reported = reports("0/2048/51.953125/2048", range(-240, 3600, 60), **slow)
+    rows = [row("0-3600 A 1843200 A 1843200 A 1843200 A 1843200")]
+    if of_other != "-":
+        took = float(of_other) + 1.953125
+        reported += [
+            each | {"client_id": "B"} for each in reports(f"0/2048/{took}/2048", range(-240, 3600, 60), **slow)
+        ]
+    if brokers == "x":
+        of = rows[0].interval.allocation
+        assert of is not None
+        two = replace(of, queues=[("x", 0), *of.queues[1:]])
+        rows = [replace(rows[0], interval=replace(rows[0].interval, allocation=two))]
+    (hit,) = near_capacity.RULE.hits(step(reported, *rows))
+    assert (hit.cause, says is not None) == ("PULLS", "A pull takes" in (hit.hint or ""))
+    assert says is None or says in (hit.hint or "")
+    assert ("look at its disk" in (hit.hint or "")) is (says is not None and brokers == "b")
+
+
 def test_an_orderly_consumer_is_not_helped_by_threads() -> None:
     minute = reports("20/160/1/160", consume_orderly=True, consume_threads=20)
     (finding,) = findings_of(minute, row("0-3600 A 144000 A 144000 A 144000 A 144000"))

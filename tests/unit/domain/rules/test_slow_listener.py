@@ -16,12 +16,15 @@ ABOUT: dict[str, Any] = {"client_id": "c1", "implicated": "c1", "minimum_seconds
 
 
 def test_busy_is_one_hit_per_span_of_the_client() -> None:
-    assert hits_of(RULE, "busy") == [rule_hit(200, 320, "ALL_THREADS_BUSY", weight=1.0, measures=BUSY, **ABOUT)]
+    fewer = "It has 1 consume thread, other members have 20 or more."
+    expected = rule_hit(200, 320, "ALL_THREADS_BUSY", weight=1.0, measures=BUSY, hint=fewer, **ABOUT)
+    assert hits_of(RULE, "busy") == [expected]
 
 
 def test_threads_that_became_busy_once_after_members_left_say_nothing_of_an_autoscaler() -> None:
     step = replace(audited("busy"), rebalances=[rebalance(second, left=("c2",)) for second in (130, 190)])
-    assert [hit.hint for hit in RULE.hits(step)] == [None]
+    (hit,) = RULE.hits(step)
+    assert "members had left" not in (hit.hint or "")
 
 
 @pytest.mark.parametrize(("name", "is_named"), [("busy-shared", True), ("busy-evenly", False), ("busy", False)])
@@ -29,7 +32,7 @@ def test_a_topic_that_takes_nearly_all_time_of_threads_that_others_share_is_name
     """Topic t takes 400 ms a message and 80 % of the thread, or 79 %, or there is no other topic."""
     (hit,) = RULE.hits(audited(name))
     says = "t takes 80 % of their time, 400 ms a message. These are also the threads of u: give each topic a group of"
-    assert (hit.hint or "").startswith(says) is is_named
+    assert (says in (hit.hint or "")) is is_named
 
 
 def test_slower_is_one_hit_per_snapshot_and_topic() -> None:
