@@ -19,8 +19,8 @@ from spark_jobs.domain.status.throughput import AS_SET, Changes, Rates, Throughp
 from spark_jobs.domain.status.utilization import Bottleneck, owners_of, queue_limit, read_rows
 
 HOT = "HOT"
-#: A pull is slow if it takes so many times as long as of others, and as that of a broker that has nothing else to do.
-_SLOW_TIMES, _USUAL_PULL_MS = 5, 10.0
+#: A pull is slow if it takes so many times as long as those of other members, and so many milliseconds.
+_SLOW_TIMES, _SLOW_MS = 5, 50.0
 #: Changes of which an advice names the best one.
 _WHAT = {
     "with_twice_the_threads": "twice the consume threads",
@@ -81,10 +81,10 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     members = [_Member(client_id, throughput, throughput.by_minute()) for client_id, throughput in reported.items()]
     rows = list(read_rows(step.progress)) if members else []
     for member in members:
-        others = [other.throughput for other in members if other is not member]
+        other_members = [other.throughput for other in members if other is not member]
         for run in _runs(step, member):
             hit = _hit_of_run(step, member, run, rows)
-            slow = _slow_pulls(member, hit, others, rows) if hit.cause == Bottleneck.PULLS else None
+            slow = _slow_pulls(member, hit, other_members, rows) if hit.cause == Bottleneck.PULLS else None
             yield replace(hit, hint=" ".join(filter(None, (hit.hint, slow))))
     yield from _hot_queues(step, members, rows)
 
@@ -130,12 +130,12 @@ def _hit_of_run(step: AuditedStep, member: _Member, run: Sequence[Span[int]], ro
     return _hit(member, (run[0].start, run[-1].end), limit, demand, rates_with, response_ms)
 
 
-def _slow_pulls(member: _Member, hit: RuleHit, others: Sequence[Throughput], rows: Sequence[_Row]) -> str | None:
+def _slow_pulls(member: _Member, hit: RuleHit, other_members: Sequence[Throughput], rows: Sequence[_Row]) -> str | None:
     """Sentences on pulls that take several times as long as those of other members, and on the only broker."""
-    during = [each.between(hit.start, hit.end) for each in (member.throughput, *others)]
+    during = [each.between(hit.start, hit.end) for each in (member.throughput, *other_members)]
     own, *pull_ms = [each.pull_ms if each else np.nan for each in during]
     usual = np.nanmin(pull_ms) if np.isfinite(pull_ms).any() else np.inf
-    if not own >= _SLOW_TIMES * max(usual, _USUAL_PULL_MS):
+    if not own >= max(_SLOW_TIMES * usual, _SLOW_MS):
         return None
     current = [row for row in rows if row[1] < hit.end and hit.start < row[2]]
     brokers = {row[0].queues[place][0] for row in current for place in _received(row, member.client_id)}

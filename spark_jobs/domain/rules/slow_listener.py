@@ -46,32 +46,34 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 def _has_fewer_threads(step: AuditedStep, client_id: str, span: Span[BusyClient]) -> str | None:
     """A sentence, if each of the other clients last reported at least twice as many consume threads."""
-    own, others = span.state.consume_threads, list[int]()
+    own, thread_counts = span.state.consume_threads, list[int]()
     for each in (client for other, client in step.history.clients.items() if other != client_id):
         rows = each.series.inside(span.start, span.end)
         threads = (each.series.states[code].consume_threads for code in each.series.codes[rows][::-1].tolist())
-        others += [next((number for number in threads if number), 0)]
-    least = min((number for number in others if number), default=0)
+        thread_counts += [next((number for number in threads if number), 0)]
+    least = min((number for number in thread_counts if number), default=0)
     return f"It has {count(own, 'consume thread')}, other members have {least:,} or more." if least >= 2 * own else None
 
 
 def _starves(client: ClientHistory, span: Span[BusyClient]) -> str | None:
-    """A sentence on the topic that keeps nearly all busy threads, which others of the client share."""
+    """A sentence on the topic that keeps nearly all busy threads, which other topics of the client share."""
     samples, seen = status_samples(client), client.series.inside(span.start, span.end)
     rows = slice(*samples.snapshot.searchsorted((seen.start, seen.stop)))
     rate = np.nan_to_num(np.maximum(samples.consumed_tps, samples.pull_tps)[rows])
     threads = np.nan_to_num(samples.message_ms[rows]) * rate
     of_topic, rate_of = (np.bincount(samples.topic[rows], each, len(samples.topics)) for each in (threads, rate))
-    others = [name for name, comes in zip(samples.topics, rate_of, strict=True) if comes and not name.startswith(RETRY)]
+    sharing = [
+        name for name, comes in zip(samples.topics, rate_of, strict=True) if comes and not name.startswith(RETRY)
+    ]
     number = int(of_topic.argmax())
     busiest = samples.topics[number]
-    if busiest not in others or len(others) == 1 or of_topic[number] < _NEARLY_ALL * of_topic.sum():
+    if busiest not in sharing or len(sharing) == 1 or of_topic[number] < _NEARLY_ALL * of_topic.sum():
         return None
-    others.remove(busiest)
+    sharing.remove(busiest)
     percent, one_ms = 100 * of_topic[number] / of_topic.sum(), of_topic[number] / rate_of[number]
     return (
         f"{busiest} takes {percent:.0f} % of their time, {one_ms:,.0f} ms a message. These are also the threads of "
-        f"{names_text(others, 3)}: give each topic a group of its own."
+        f"{names_text(sharing, 3)}: give each topic a group of its own."
     )
 
 
