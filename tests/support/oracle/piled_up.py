@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tests.support.oracle.moves import Place
-from tests.support.oracle.progress import QueueSample, queue_samples
+from tests.support.oracle.progress import Log, QueueSample, queue_samples
 from tests.support.oracle.snapshots import OffsetSnapshot, StepWindow
 from tests.support.oracle.status import QueueRow, rows_by_queue
 
@@ -116,12 +116,14 @@ def _looks(samples: Sequence[QueueSample], window: StepWindow) -> Iterator[Look]
     known = [sample for sample in samples if (sample.lag if committed else sample.end_offset) is not None]
     before = [sample for sample in known if window.start - window.max_gap <= sample.at < window.start][-1:]
     known = [*before, *(sample for sample in known if sample.at >= window.start)]
+    with_end = [sample for sample in samples if sample.end_offset is not None]
+    log = Log([sample for sample in with_end if sample.at >= window.start - window.max_gap])
     came, back, ends = 0, 0, list[int]()
     every_end = [sample.end_offset or 0 for sample in known]
     for last, sample in zip([None, *known], known, strict=False):
         ends.append(sample.end_offset or 0)
-        if last is not None and last.end_offset is not None and sample.end_offset is not None:
-            came += max(sample.end_offset - last.end_offset, 0)
+        if last is not None:
+            came += log.produced(last, sample) or 0
         if last is not None and last.consumed_to is not None and sample.consumed_to is not None:
             back += max(last.consumed_to - sample.consumed_to, 0)
         waits = sample.lag if committed else came
