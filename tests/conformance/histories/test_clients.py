@@ -29,6 +29,8 @@ EXPECTED = """
     full          | FLOW_CONTROLLED      | CACHED_MESSAGES    | WARN  | 200 | 280 | 0,1
     full-unlisted | FLOW_CONTROLLED      | CACHED_MESSAGES    | WARN  | 200 | 280 | 0,1
     busy          | SLOW_LISTENER        | ALL_THREADS_BUSY   | WARN  | 200 | 320 |
+    busy-shared   | SLOW_LISTENER        | ALL_THREADS_BUSY   | WARN  | 200 | 320 |
+    busy-evenly   | SLOW_LISTENER        | ALL_THREADS_BUSY   | WARN  | 200 | 320 |
     slower        | SLOW_LISTENER        | RESPONSE_TIME_ROSE | WARN  | 200 | 320 |
     slower-since  | SLOW_LISTENER        | RESPONSE_TIME_ROSE | WARN  | 0   | 60  |
 """
