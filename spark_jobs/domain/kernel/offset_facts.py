@@ -229,11 +229,8 @@ def begun_at_end_again(
         usual = float(samples.forward[seen][:, column].sum()) / max(len(known) - 2, 1)
         for before, after in pairwise(known):
             without = before + 1 + np.flatnonzero(lost[before + 1 : after, column])
-            since, to, ends = (
-                int(consumed[before, column]),
-                int(consumed[after, column]),
-                end[[before, *without], column],
-            )
+            since, to = int(consumed[before, column]), int(consumed[after, column])
+            ends = end[[before, *without], column]
             if not len(without) or to < ends[-1]:
                 continue
             waiting = int((samples.lag[seen][before] > settings.thresholds.allowed_lag).sum())

@@ -83,9 +83,10 @@ def _grows_since(step: AuditedStep, queue: MessageQueue, span: VerdictSpan) -> i
 
 def _hint(pulled: Pulled | None, *, is_on_top: bool) -> str | None:
     """Sentences on what keeps pulls apart, and on messages that clients hold."""
-    apart = pulled and pulled.pull_interval_ms > pulled.pull_rt_ms
-    interval = f"pullInterval is {pulled.pull_interval_ms:,.0f} ms: set it to 0." if pulled and apart else None
-    return " ".join(filter(None, (interval, ON_TOP if is_on_top else None))) or None
+    hints = [ON_TOP] if is_on_top else []
+    if pulled and pulled.pull_interval_ms > pulled.pull_rt_ms:
+        hints.insert(0, f"pullInterval is {pulled.pull_interval_ms:,.0f} ms: set it to 0.")
+    return " ".join(hints) or None
 
 
 def _busy_members(step: AuditedStep, hit: RuleHit) -> Sequence[str]:
