@@ -130,8 +130,8 @@ def test_a_capture_ends_when_it_is_stopped(tmp_path: Path) -> None:
 
 def test_a_hanging_client_does_not_hold_the_round_up(tmp_path: Path) -> None:
     fake = admin(groups=2)
-    fake.before_answer = lambda call: time.sleep(call.request == "running")
-    assert len(captured(fake, tmp_path, cadence=0.2, duration=0.9, rate=5000)) == 5
+    fake.before_answer = lambda call: time.sleep(2 * (call.request == "running"))
+    assert len(captured(fake, tmp_path, cadence=0.5, duration=2.4, rate=5000)) == 5
 
 
 def test_calls_at_once_are_bounded(tmp_path: Path) -> None:

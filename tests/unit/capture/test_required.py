@@ -25,7 +25,8 @@ from tests.support.fakes import (
 )
 
 GROUPS = ("dup", "kill", "norm")
-CADENCE, ROUNDS = 0.5, 3
+#: A round is lost where the machine itself stands for longer than the cadence (s).
+CADENCE, ROUNDS = 1.5, 3
 #: How long a time-out takes here, and an answer that is late (s).
 LATE = 0.15
 FAULTS = ("never answers", "is late", "closes")
@@ -82,10 +83,10 @@ Captured = dict[tuple[Request, str], tuple[Counter[str], list[str]]]
 
 @pytest.fixture(scope="module")
 def captured(tmp_path_factory: pytest.TempPathFactory) -> Captured:
-    """Every fault of every kind of request: some captures at once, as each mostly waits for its next round."""
+    """Every fault of every kind of request: all captures at once, as each mostly waits for its next round."""
     cases = [*product(Request, FAULTS)]
     folders = [tmp_path_factory.mktemp("capture") for _ in cases]
-    with ThreadPoolExecutor(6) as threads:
+    with ThreadPoolExecutor(len(cases)) as threads:
         return dict(zip(cases, threads.map(lines_of, *zip(*cases, strict=True), folders), strict=True))
 
 
