@@ -140,11 +140,11 @@ def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[I
     return wanted
 
 
-def open_incidents(
+def recent_incidents(
     tables: PublishedTables, first_step: datetime, names: Scope, routes: tuple[TeamRoute, ...]
 ) -> list[Incident]:
-    """The open incidents, folded from the steps since `first_step`; severity, groups and costs are of these steps."""
-    query = IncidentQuery(None, names.cluster, names.consumer_group, is_open=True)
+    """The incidents folded from the steps since `first_step`; severity, groups and costs are of these steps."""
+    query = IncidentQuery(None, names.cluster, names.consumer_group)
     folded = fold_from(tables, names.cluster, first=first_step).incidents
     return [with_teams(routes, incident) for incident in folded if is_wanted(incident, query)]
 

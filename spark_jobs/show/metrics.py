@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: the newest step of every group and cluster, and the open incidents."""
+"""Metrics for Prometheus: the newest step of every group and cluster, and the incidents of it and those still open."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.show.coverage import coverage_of, observed_shares
 from spark_jobs.show.files import whole_file
-from spark_jobs.show.incidents import open_incidents
+from spark_jobs.show.incidents import recent_incidents, was_seen_in
 from spark_jobs.show.rows import GROUP, Row, group_of
 from spark_jobs.show.status import published_statuses
 from spark_jobs.store.read.published import EVERYTHING, Scope, published_tables
@@ -55,8 +55,8 @@ def metrics(
         for row in recent
     ]
     progress("reading the findings")
-    opened = open_incidents(tables, end - EXPORTED, names, routes)
-    return registry(groups, opened, NO_COVERAGE if names.consumer_group else coverage_of(tables, names, now))
+    incidents = recent_incidents(tables, end - EXPORTED, names, routes)
+    return registry(groups, incidents, NO_COVERAGE if names.consumer_group else coverage_of(tables, names, now))
 
 
 def write_metrics(gauges: CollectorRegistry, file: Path) -> None:
@@ -69,12 +69,16 @@ _PREFIX = "rebalance_audit_"
 _KIND = ("rule", "severity")
 
 
-def registry(groups: Sequence[Row], opened: Sequence[Incident], covered: Coverage = NO_COVERAGE) -> CollectorRegistry:
-    """All gauges: of newest `group_status` rows, with `step_end` and `observed` share, of open incidents, and of
-    clusters in their newest steps.
+def registry(
+    groups: Sequence[Row], incidents: Sequence[Incident], covered: Coverage = NO_COVERAGE
+) -> CollectorRegistry:
+    """All gauges: of newest `group_status` rows, with `step_end` and `observed` share, of incidents, and of clusters in
+    their newest steps.
     """
     gauges = CollectorRegistry()
-    gauges.register(_Families([*_group_gauges(groups), *_incident_gauges(groups, opened), *_cluster_gauges(covered)]))
+    gauges.register(
+        _Families([*_group_gauges(groups), *_incident_gauges(groups, incidents), *_cluster_gauges(covered)])
+    )
     return gauges
 
 
@@ -146,11 +150,13 @@ def _values(row: Row) -> dict[str, float | None]:
     }
 
 
-def _incident_gauges(rows: Sequence[Row], opened: Sequence[Incident]) -> Iterator[GaugeMetricFamily]:
-    """Gauges of open incidents: per cluster every rule and severity, also those with 0; per group only open ones."""
+def _incident_gauges(rows: Sequence[Row], incidents: Sequence[Incident]) -> Iterator[GaugeMetricFamily]:
+    """Gauges of incidents: per cluster every rule and severity, also those with 0; per group only open ones."""
     groups = set(map(group_of, rows))
-    clusters = sorted({cluster for cluster, _ in groups})
-    kinds = [*product(clusters, (rule.name for rule in RULES), SEVERITIES)]
+    newest = {row["cluster"]: row for row in sorted(rows, key=lambda row: row["step_end"])}
+    steps = {cluster: Interval(row["step_start"], row["step_end"]) for cluster, row in newest.items()}
+    kinds = [*product(sorted(steps), (rule.name for rule in RULES), SEVERITIES)]
+    opened = [incident for incident in incidents if incident.resolved_at is None]
     incidents_per_kind = Counter(_kind(incident) for incident in opened)
     kind_groups = {
         (_kind(incident), consumer_group) for incident in opened for consumer_group in incident.consumer_groups
@@ -167,6 +173,17 @@ def _incident_gauges(rows: Sequence[Row], opened: Sequence[Incident]) -> Iterato
         "Consumer groups that these incidents involve",
         ("cluster", *_KIND),
         {kind: groups_per_kind[kind] for kind in kinds},
+    )
+    seen_per_kind = Counter(
+        _kind(incident)
+        for incident in incidents
+        if incident.cluster in steps and was_seen_in(incident, steps[incident.cluster])
+    )
+    yield _gauge(
+        "step_incidents",
+        "Incidents that were open at some moment of the cluster's newest audited step, also those that are over",
+        ("cluster", *_KIND),
+        {kind: seen_per_kind[kind] for kind in kinds},
     )
     per_group = Counter(
         (incident.cluster, cost.consumer_group, incident.rule, incident.severity, cost.team or "")

@@ -1,5 +1,6 @@
 """Metrics of a warehouse made by hand, read back by Prometheus' own parser. No Spark."""
 
+from datetime import timedelta
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -55,9 +56,9 @@ def offline(group: str, hour: int, start: float, end: float, **values: Any) -> d
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Path:
-    """Ten days, of which the last hour begins at 10:00 of the eleventh. In it g is offline, since the hour before, and
-    nothing is known of a group with a hostile name. `old` was last audited in the first of the seven days that are
-    looked at, `gone` before them; `deleted` was deleted in the last hour.
+    """Ten days, of which the last hour begins at 10:00 of the eleventh. In it g is offline, since the hour before; a
+    group with a hostile name, of which nothing else is known, was so for five minutes. `old` was last audited in the
+    first of the seven days that are looked at, `gone` before them; `deleted` was deleted in the last hour.
     """
     last = 10 * DAY
     statuses = [
@@ -72,6 +73,7 @@ def warehouse(tmp_path: Path) -> Path:
     findings = [
         offline("g", last - 1, 1800, 3600),
         offline("g", last, 0, 3600),
+        offline(HOSTILE, last, 600, 900),
         offline("old", last - 7 * DAY, 0, 3600),
         offline("old", last - 7 * DAY + 1, 0, 3600, severity="WARN"),
         offline("gone", last - 8 * DAY, 0, 3600),
@@ -120,6 +122,7 @@ BY_HAND: dict[str, dict[tuple[str, ...], float]] = {
     "retention_left_seconds": {("old",): 3600.0},
     "open_incidents": {ERROR: 1, WARN: 1},
     "open_incident_groups": {ERROR: 1, WARN: 1},
+    "step_incidents": {ERROR: 2},
     "group_open_incidents": {("g", *ERROR, "core"): 1, ("old", *WARN, ""): 1},
     "cluster_observed_ratio": {(): 0.0},
     "cluster_newest_snapshot_timestamp_seconds": {(): END - 960},
@@ -144,6 +147,7 @@ def test_the_newest_step_of_every_group(warehouse: Path, tmp_path: Path, typed: 
 
 def test_without_a_file_they_are_printed(warehouse: Path, typed: Typed) -> None:
     of_group = {name: {key: value for key, value in of.items() if HOSTILE in key} for name, of in BY_HAND.items()}
+    of_group["step_incidents"] = {ERROR: 1}
     assert metrics_in(typed("metrics --cluster eu --group", HOSTILE, warehouse=warehouse).out) == of_group
 
 
@@ -166,7 +170,7 @@ def test_a_warehouse_without_groups_has_no_values(tmp_path: Path, typed: Typed) 
 
 def test_an_incident_of_several_groups_is_one_and_is_counted_for_those_asked_for() -> None:
     shared = incident(consumer_groups=("g", "h"), resolved_at=None)
-    groups = [group("g", step_end=NEW, observed=None)]
+    groups = [group("g", step_end=NEW + timedelta(hours=1), observed=None)]
     found = {
         family.name.removeprefix("rebalance_audit_"): {
             tuple(sample.labels.values()): sample.value for sample in family.samples if sample.value

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def variables() -> dict[str, dict[str, Any]]:
 
 def exported() -> dict[str, set[str]]:
     """The labels of every metric."""
-    known = group("g", retention_left_seconds=60.0, step_end=NEW, observed=1.0, backlog_max=9)
+    known = group("g", retention_left_seconds=60.0, step_end=NEW + timedelta(hours=1), observed=1.0, backlog_max=9)
     known |= {"oldest_message_ms": 1500, "unassigned_queue_seconds": 60.0}
     covered = Coverage(None, [], data_until={"eu": NEW}, audited_until={"eu": NEW})
     registries = registry([known], [incident(resolved_at=None)], covered), recorder_registry(0.0)
