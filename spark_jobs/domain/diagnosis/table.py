@@ -88,9 +88,11 @@ def _is_not_committed(facts: Facts) -> bool:
 
 def _may_be_filtered(facts: Facts) -> bool:
     """Return whether nothing shows that the owner hangs. Java clients commit what the broker skipped
-    (`DefaultMQPushConsumerImpl.correctTagsOffset`), so one that reports nothing is not excused.
+    (`DefaultMQPushConsumerImpl.correctTagsOffset`), unless the application decides when to pull: none is excused.
     """
     if not facts.filtered or facts.owner is not Owner.CLIENT:
+        return False
+    if facts.java is YesNo.YES and not facts.by_hand:
         return False
     is_idle = facts.in_hand is InHand.NOTHING and facts.listener is not Listener.FAILS
     return is_idle or (facts.process is ProcessState.UNKNOWN and facts.java is YesNo.NO)
@@ -203,8 +205,8 @@ LINES: tuple[TableLine, ...] = (
     TableLine(
         StandingCause.FILTERED,
         _may_be_filtered,
-        "the group filters, and its client snapshots show no sign that it hangs; or it has neither Java clients nor "
-        "client snapshots (INFO)",
+        "the group filters, its client snapshots show no sign that it hangs, and they are not of a Java push consumer; "
+        "or it has neither Java clients nor client snapshots (INFO)",
         "The waiting messages may all be ones that the group does not subscribe to. Clients such as rocketmq-client-go "
         "before its pull request 834 commit only when a message of theirs arrives: upgrade them. Record client "
         "snapshots to see whether the client pulls.",
@@ -274,8 +276,8 @@ LINES: tuple[TableLine, ...] = (
         lambda facts: _takes_nothing(facts) and facts.extent in (Extent.ALL_OF_OWNER, Extent.ALL_OF_TOPIC),
         "the owner answers and pulls, and has nothing in hand, in all of its queues",
         "The client was suspended by code, or its pulls are refused: nothing is in its listener. Look in its log for "
-        "`consumer was paused`, or for a refused pull (permission, access control, a disabled or missing group). Call "
-        "resume() or restart it.",
+        "`consumer was paused`, or for a refused pull: permission, access control, a disabled or missing group, SQL "
+        "without the broker's `enablePropertyFilter`. Call resume() or restart it.",
         "SUSPENDED",
         headline="{members} in {groups} {members:fetches|fetch} nothing from {queues}: suspended, or refused",
     ),
@@ -284,8 +286,8 @@ LINES: tuple[TableLine, ...] = (
         _takes_nothing,
         "the owner answers and pulls, and has nothing in hand, in some of its queues only",
         "The broker has nothing for these pulls, or refuses them. Look for pull errors of these queues in the client's "
-        "log: permission, access control, or a group that was not created on that broker. Compare the subscriptions of "
-        "the members.",
+        "log: permission, access control, a group that was not created on that broker, SQL without the broker's "
+        "`enablePropertyFilter`. Compare the subscriptions of the members.",
         "SUSPENDED",
         headline="{members} in {groups} {members:gets|get} nothing from {queues}, though {members:it pulls|they pull}",
     ),

@@ -47,6 +47,8 @@ class Reason(StrEnum):
 IS_DELETED = (Reason.DELETED, Reason.TOPIC_DELETED)
 #: No broker lists the members, and their group is consumed.
 CONSUMED_UNSEEN = (Reason.CONSUMED_THROUGH_PROXY, Reason.CONSUMED_BY_UNSEEN)
+#: Nothing is known of the members, as no broker of the topic is.
+WITHOUT_ROUTE = (Reason.NO_ROUTE, Reason.NO_ROUTE_SNAPSHOT)
 #: The broker hands out the messages, so no queue has an owner.
 HANDED_OUT = (Reason.BROKER_REBALANCE, Reason.POP_ALL_QUEUES)
 #: The queues of the route have no offsets of the group. In all other time that was observed they do.

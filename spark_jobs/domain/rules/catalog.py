@@ -30,6 +30,7 @@ from spark_jobs.domain.rules import (
     slow_listener,
     stranded_write_queues,
     subscription_mismatch,
+    topic_missing,
     unassigned_queue,
     unobserved,
 )
@@ -43,7 +44,7 @@ RULES: tuple[Rule, ...] = (
     *(duplicate_client_id.RULE, unassigned_queue.RULE, double_owned_queue.RULE, idle_consumer.RULE),
     *(rebalance_storm.RULE, flapping_member.RULE, redelivery_exposure.RULE, group_offline.RULE, MEMBERS_UNSEEN),
     *(subscription_mismatch.RULE, membership_view_split.RULE, STRATEGY_UNKNOWN, MIXED_STRATEGIES, MIXED_CLIENTS),
-    *(stranded_write_queues.RULE, broker_not_readable.RULE, load_imbalance.RULE, ghost_member.RULE),
+    *(topic_missing.RULE, stranded_write_queues.RULE, broker_not_readable.RULE, load_imbalance.RULE, ghost_member.RULE),
     *(client_hung.RULE, LONG_PULL_INTERVAL, CLOCK_DIFFERS, allocation_drift.RULE, flow_controlled.RULE),
     *(orderly_lock_missing.RULE, slow_listener.RULE, near_capacity.RULE, consume_failing.RULE),
     *(pop_redelivering.RULE, pop_revive_stuck.RULE, OFFSET_HELD_BACK, COMMITS_SELDOM, CONSUMER_STOPPED),

@@ -66,6 +66,8 @@ def _oldest_since(step: AuditedStep, client_id: str, queue: MessageQueue, at: in
     return int(samples.times[differs[-1] + 1 if len(differs) else 0])
 
 
+#: A shorter burst, or the rest of a pause, is what the cache is for.
+_LASTS = "stalled_after_seconds"
 _SLOWER = "The consumer is slow, not the broker: make the listener faster or give it more threads."
 
 RULE = Rule(
@@ -76,11 +78,14 @@ RULE = Rule(
     "consumer is slow, not the broker.",
     decided_by="Two successive client snapshots show the queue above the client's `pullThresholdForQueue`, "
     "`pullThresholdSizeForQueue` or `consumeConcurrentlyMaxSpan` (unknown: `cached_messages`, `cached_mib`, "
-    "`cached_span`). Limits per topic are divided among the client's queues. WARN.",
+    "`cached_span`). Limits per topic are divided among the client's queues. Messages and MiB for "
+    "`stalled_after_seconds` (120). WARN.",
     causes={
-        ThrottleCause.CACHED_MESSAGES: Cause("too many messages of the queue", _SLOWER),
+        ThrottleCause.CACHED_MESSAGES: Cause("too many messages of the queue", _SLOWER, lasts=_LASTS),
         ThrottleCause.CACHED_SIZE: Cause(
-            "too many MiB of the queue", f"{_SLOWER} If single messages are large, raise pullThresholdSizeForQueue."
+            "too many MiB of the queue",
+            f"{_SLOWER} If single messages are large, raise pullThresholdSizeForQueue.",
+            lasts=_LASTS,
         ),
         ThrottleCause.CACHED_SPAN: Cause(
             "the oldest cached message is too far behind the newest",

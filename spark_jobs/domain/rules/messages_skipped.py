@@ -18,8 +18,8 @@ from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 SKIPPED = "SKIPPED"
-#: The measure of all messages that were skipped at one sample.
-TOGETHER = "skipped_together"
+#: The measures of all messages that were skipped at one sample, and of those in one interval.
+TOGETHER, IN_ALL = "skipped_together", "skipped_in_all"
 #: Clients report what they consumed in the minute before a snapshot; so much more than that is no inaccuracy.
 _MINUTE, _SLACK = 60 * SECOND, 1.5
 #: Why an offset jumped over messages; the first that applies, in this order.
@@ -43,8 +43,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             (jump, cause) for jump, cause in _skips(step, progress) if not any(s <= jump.at < e for s, e in by_hand)
         ]
         for jump, cause in skips:
-            together = [other for other, its_cause in skips if (other.at, its_cause) == (jump.at, cause)]
-            yield _hit(step, progress, jump, cause, sum(other.messages for other in together))
+            yield _hit(step, progress, jump, cause, [other for other, its_cause in skips if its_cause == cause])
 
 
 def _skips(step: AuditedStep, progress: IntervalProgress) -> Sequence[_Skip]:
@@ -153,7 +152,12 @@ def _could_consume(step: AuditedStep, client: ClientHistory | None, queue: Messa
     return bool(jump.messages <= _SLACK * rates.max() * _MINUTE / SECOND)
 
 
-def _hit(step: AuditedStep, progress: IntervalProgress, jump: Jump, cause: str, together: int) -> RuleHit:
+def _hit(step: AuditedStep, progress: IntervalProgress, jump: Jump, cause: str, of_cause: Sequence[Jump]) -> RuleHit:
+    """The hit of one of the jumps that have this cause in an interval."""
+    together, in_all = (
+        sum(other.messages for other in jumps)
+        for jumps in ([other for other in of_cause if other.at == jump.at], of_cause)
+    )
     queue = FindingQueue(progress.interval.topic, *jump.queue, SKIPPED)
     owner_ids = progress.owner_ids(progress.interval.places[jump.queue])
     return RuleHit(
@@ -164,7 +168,7 @@ def _hit(step: AuditedStep, progress: IntervalProgress, jump: Jump, cause: str, 
         implicated=next(iter(owner_ids), None),
         severity=ERROR if cause == BEGAN_AT_END and _had_no_member(step, queue.topic, jump) else None,
         weight=jump.messages,
-        measures={"skipped": jump.messages, TOGETHER: together, "consumer_offset": jump.to},
+        measures={"skipped": jump.messages, TOGETHER: together, IN_ALL: in_all, "consumer_offset": jump.to},
         hint=_step_text(jump, cause) + (f", {together:,} in all queues." if together > jump.messages else "."),
     )
 
@@ -189,9 +193,10 @@ def _step_text(jump: Jump, cause: str) -> str:
 
 
 def _detail(finding: Finding) -> str:
-    """The messages that were skipped at one sample."""
-    together = dict(finding.evidence.measures or ()).get(TOGETHER)
-    return f"about {count(int(together), 'message')}" if together else ""
+    """The messages that were skipped; of older versions, those at one sample."""
+    measures = dict(finding.evidence.measures or ())
+    skipped = measures.get(IN_ALL) or measures.get(TOGETHER)
+    return f"about {count(int(skipped), 'message')}" if skipped else ""
 
 
 RULE = Rule(

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.intervals import duration_text, format_utc
-from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, IS_DELETED, Reason, Status, Trigger
+from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, IS_DELETED, WITHOUT_ROUTE, Reason, Status, Trigger
 from spark_jobs.domain.phrases import count, joined_names
 from spark_jobs.domain.rocketmq.strategies import StrategySource
 from spark_jobs.show.text.backlog import backlog_text
@@ -87,7 +87,7 @@ def _members(view: IntervalExplanation) -> Iterator[TextLine]:
         for proxy, client_ids in view.proxies.items():
             named = f": {', '.join(client_ids)}" if client_ids else ""
             yield TextLine(f"The {proxy} lists {count(len(client_ids), 'member')}{named}.", 1)
-        if view.reason not in (*IS_DELETED, *CONSUMED_UNSEEN) and not any(view.proxies.values()):
+        if view.reason not in (*IS_DELETED, *CONSUMED_UNSEEN, *WITHOUT_ROUTE) and not any(view.proxies.values()):
             yield TextLine("No member was connected.", 1)
         return
     ids = len({member.client_id for member in members})

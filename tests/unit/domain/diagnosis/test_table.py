@@ -90,6 +90,8 @@ def facts(text: str) -> Facts:
         … of which messages fail             | filtered process=ANSWERS in_hand=NOTHING listener=FAILS pulls=CONTINUE | NOTHING_PULLED
         a filter of another language         | filtered java=NO                                 | FILTERED
         a filter of Java                     | filtered java=YES                                | NOT_REPORTED
+        … and nothing in hand                | filtered java=YES process=ANSWERS in_hand=NOTHING pulls=CONTINUE | NOTHING_PULLED
+        … of an application that polls       | filtered java=YES by_hand process=ANSWERS in_hand=NOTHING | FILTERED
         an unknown strategy                  | owner=STRATEGY_UNKNOWN                           | OWNERS_UNKNOWN
         nothing in hand in all its queues    | process=ANSWERS in_hand=NOTHING pulls=CONTINUE extent=ALL_OF_OWNER | SUSPENDED
         … in all of the topic                | process=ANSWERS in_hand=NOTHING extent=ALL_OF_TOPIC | SUSPENDED

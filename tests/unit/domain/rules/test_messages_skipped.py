@@ -11,6 +11,7 @@ from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.rules.messages_skipped import RULE
 from tests.support.client_groups import held, measured
 from tests.support.client_steps import recorded_step, replayed
+from tests.support.findings import finding
 from tests.support.samples import progress
 from tests.support.snapshots import client, offsets
 from tests.support.times import at, micros, second_of
@@ -96,6 +97,18 @@ def test_all_queues_with_a_backlog_that_jump_together_were_reset() -> None:
     together = hits(STANDS_AND_JUMPS, STANDS_AND_JUMPS, {0: 1000})
     assert skips(together) == [("RESET_FORWARD", "WARN", 500, 800)] * 2
     assert {hit.measures["skipped_together"] for hit in together if hit.measures} == {1600}
+
+
+def test_the_headline_adds_up_what_was_skipped_at_several_samples() -> None:
+    """400 messages of a queue at 300 s, and 800 of another one at 500 s."""
+    numbers = [hit.measures or {} for hit in hits({0: 1000, 100: 1200, 300: 1600}, STANDS_AND_JUMPS)]
+    assert [(each["skipped_together"], each["skipped_in_all"]) for each in numbers] == [(400, 1200), (800, 1200)]
+    measures = [("skipped_together", 800.0), ("skipped_in_all", 1200.0)]
+    assert RULE.detail
+    assert (
+        RULE.detail(finding("f", "MESSAGES_SKIPPED", 500, 560, evidence={"measures": measures}))
+        == "about 1,200 messages"
+    )
 
 
 def test_an_offset_that_moves_without_members_was_reset() -> None:
