@@ -7,7 +7,8 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
@@ -63,11 +64,17 @@ def names(cell: str) -> frozenset[str]:
 LAYERS = layers(PAGE.read_text(encoding="utf-8"))
 
 
-def modules() -> Iterator[tuple[Path, ast.Module]]:
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+
+
+def modules(packages: Iterable[str] = PACKAGES) -> Iterator[tuple[Path, ast.Module]]:
     """Every module of the product, by its path from the root."""
-    for package in PACKAGES:
+    for package in packages:
         for file in sorted((ROOT / package).rglob("*.py")):
-            yield file.relative_to(ROOT), ast.parse(file.read_text(encoding="utf-8"))
+            path = file.relative_to(ROOT)
+            yield path, tree_of(path)
 
 
 def layer_of(path: Path) -> str:
@@ -133,9 +140,8 @@ def test_the_table_points_down() -> None:
 
 def test_no_modules_import_each_other() -> None:
     trees = {
-        ".".join(path.with_suffix("").parts).removesuffix(".__init__"): ast.parse(path.read_text(encoding="utf-8"))
-        for package in (*PACKAGES, *NOT_PRODUCT)
-        for path in (file.relative_to(ROOT) for file in (ROOT / package).rglob("*.py"))
+        ".".join(path.with_suffix("").parts).removesuffix(".__init__"): tree
+        for path, tree in modules((*PACKAGES, *NOT_PRODUCT))
     }
     imports = {
         module: {name if name in trees else name.rpartition(".")[0] for _, name in imported(tree)}
