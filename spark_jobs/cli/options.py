@@ -252,7 +252,6 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "N", "with --size of all groups: members beyond the minimum that are not too many (default: 1)", type=_number
     ),
     "--textfile": _value("FILE", "file for node_exporter's textfile collector; metrics: stdout if not given"),
-    "--trace": _value("FILE", "also write a trace for Perfetto with owners and backlog"),
     "--html": _value("FILE", "HTML file with the backlogs of all cases in one chart"),
     "--json": _switch("print one JSON document on stdout, and nothing else"),
     "--verbose": _switch("log every step on stderr"),

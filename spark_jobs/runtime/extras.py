@@ -13,7 +13,6 @@ _EXTRAS = {
     "obstore": "s3",
     "bokeh": "report",
     "jinja2": "report",
-    "perfetto": "report",
     "apprise": "notify",
     "py4j": "capture",
 }

@@ -597,7 +597,6 @@ def test_a_shell_completes_commands_and_options(tmp_path: Path) -> None:
         ("what-if --warehouse w --group g --unique-ids --html {folder}", "written to {folder}: Is a directory"),
         (f"report --warehouse w --interval {HOUR} --out {{folder}}/no/r", "written to {folder}/no/r: No such file"),
         (f"report --warehouse w --interval {HOUR} --out=", "the report cannot be written to .: Is a directory"),
-        (f"report --warehouse w --interval {HOUR} --out {{folder}}/r --trace {{folder}}/no/t", "the trace cannot be"),
     ],
 )
 def test_what_is_wrong_is_one_line_before_anything_is_loaded(

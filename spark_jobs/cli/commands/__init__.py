@@ -274,11 +274,10 @@ COMMANDS: Mapping[str, Command] = {
     "report": Command(
         "Write an interval as one HTML file: owners of each queue, findings, backlog.",
         required="--warehouse --interval",
-        optional="--last --cluster --group --out=report.html --details --trace --config",
+        optional="--last --cluster --group --out=report.html --details --config",
         examples=(
             "--warehouse ./warehouse --last 1d",
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00",
-            "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00 --trace report.pftrace",
             "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --group G --out G.html",
         ),
     ),

@@ -24,7 +24,7 @@ NOTED = "airflow docker git kubectl make mqadmin mvn pip python python3 rebalanc
 NOTED += " spark-class spark-submit venv-pack"
 REAL = "bash cat date grep ls paste"
 SAMPLE = "status incidents explain trends suggest compare clients runs report metrics what-if"
-#: Commands that have answered. A report takes seconds: one with a trace and one without are made.
+#: Commands that have answered. A report takes seconds: one is made.
 ANSWERED: set[tuple[object, ...]] = set()
 STUB = '#!/bin/bash\nprintf "%s\\0" "${0##*/}" "$@" >> "$CALLS"; printf "\\n" >> "$CALLS"\n'
 
@@ -109,7 +109,7 @@ def accepted(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     # Another group, another incident, and a time that counts from now are not the demo's.
     of_the_demo = getattr(arguments, "group", None) != "G" and {"id", "last"}.isdisjoint(given(arguments))
     if of_the_demo and arguments.name in SAMPLE.split() and Path(arguments.warehouse) == Path("warehouse"):
-        kind = (arguments.name, bool(arguments.trace)) if arguments.name == "report" else tuple(words)
+        kind = (arguments.name,) if arguments.name == "report" else tuple(words)
         if kind not in ANSWERED:
             assert main(words) in (0, 1, 2), capsys.readouterr().err
             ANSWERED.add(kind)
