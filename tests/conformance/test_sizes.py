@@ -25,7 +25,8 @@ from tests.spark.recording.conftest import CONFIGURATION, EXAMPLE, ROOT
 from tests.support.kernel import recorded_rows
 from tests.support.recordings import recorded, write_warehouse
 
-RECORDINGS = (EXAMPLE, *sorted((ROOT / "tests" / "data").rglob("*.jsonl.gz")))
+OTHERS = sorted((ROOT / "tests" / "data").rglob("*.jsonl.gz"))
+RECORDINGS = (EXAMPLE, *(pytest.param(path, marks=pytest.mark.slow) for path in OTHERS))
 
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=lambda path: path.name.removesuffix(".jsonl.gz"))

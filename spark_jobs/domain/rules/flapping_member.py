@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance
 from spark_jobs.domain.kernel.reconnects import Reconnects, reconnects
@@ -29,10 +28,10 @@ _Peers = dict[tuple[str, int], Counter[str | None]]
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per client id or host that joined and left at least `flapping_times` each, from the first to the last time,
-    or to the step's end if that is no longer ago than two of them are apart. A host counts by ids, as Java clients ≥
-    4.9 have a new one every time, and needs that many per member that it had at once: a deployment that restarts all in
-    turn is no flapping. One per queue of a client id with as many new connections.
+    """One per client id or host that joined and left at least `flapping_times` each, from the first to the last time. A
+    host counts by ids, as Java clients ≥ 4.9 have a new one every time, and needs that many per member that it had at
+    once: a deployment that restarts all in turn is no flapping. One per queue of a client id with as many new
+    connections.
     """
     times, peers = step.settings.thresholds.flapping_times, _Peers()
     for client_id, connected in reconnects(step).items():
@@ -43,7 +42,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         if cause == SAME_ID and subject in reconnects(step):
             continue
         if fewest >= times and fewest >= times * _most_at_once(cause, subject, changes, peers):
-            yield _hit(step, cause, subject, joins, leaves, changes)
+            yield _hit(cause, subject, joins, leaves, changes)
 
 
 def _connection_hits(step: AuditedStep, client_id: str, connected: Reconnects) -> Iterator[RuleHit]:
@@ -108,16 +107,15 @@ def _most_at_once(cause: str, subject: str, changes: Iterable[_Change], peers: _
     return most
 
 
-def _hit(step: AuditedStep, cause: str, subject: str, joins: int, leaves: int, changes: Sequence[_Change]) -> RuleHit:
-    moments = sorted(rebalance.moment for rebalance, _, _ in changes)
-    lasts = step.window.end - moments[-1] < max(later - earlier for earlier, later in pairwise(moments))
+def _hit(cause: str, subject: str, joins: int, leaves: int, changes: Sequence[_Change]) -> RuleHit:
+    moments = [rebalance.moment for rebalance, _, _ in changes]
     # A rebalance of a topic counts once, also where one id left and another one joined in it.
     moves = {(interval.topic, interval.start): moves for (_, interval, moves), _, _ in changes}
     moved = sum(change.moved or 0 for change in moves.values())
     least = sum(change.least or 0 for change in moves.values())
     return RuleHit(
-        moments[0],
-        step.window.end if lasts else moments[-1],
+        min(moments),
+        max(moments),
         cause,
         client_id=subject,
         measures={

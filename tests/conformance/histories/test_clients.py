@@ -26,8 +26,8 @@ EXPECTED = """
     joined-late   | ALLOCATION_DRIFT     | HOLDS_MORE         | ERROR | 220 | 260 | 2,3
     grown-late    | ALLOCATION_DRIFT     | HOLDS_LESS         | ERROR | 250 | 300 | 2,3
     unlocked      | ORDERLY_LOCK_MISSING | NOT_LOCKED         | ERROR | 200 | 240 | 0,1
-    full          | FLOW_CONTROLLED      | CACHED_MESSAGES    | WARN  | 200 | 280 | 0,1
-    full-unlisted | FLOW_CONTROLLED      | CACHED_MESSAGES    | WARN  | 200 | 280 | 0,1
+    full          | FLOW_CONTROLLED      | CACHED_MESSAGES    | WARN  | 200 | 340 | 0,1
+    full-unlisted | FLOW_CONTROLLED      | CACHED_MESSAGES    | WARN  | 200 | 340 | 0,1
     busy          | SLOW_LISTENER        | ALL_THREADS_BUSY   | WARN  | 200 | 320 |
     busy-shared   | SLOW_LISTENER        | ALL_THREADS_BUSY   | WARN  | 200 | 320 |
     busy-evenly   | SLOW_LISTENER        | ALL_THREADS_BUSY   | WARN  | 200 | 320 |

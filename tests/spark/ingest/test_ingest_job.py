@@ -49,6 +49,7 @@ def rows(spark: SparkSession, warehouse: Warehouse, table: Table, *columns: str)
     return [tuple(row) for row in frame.collect()]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("filled_tables")
 def test_the_head_of_the_real_recording_twice(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
     with gzip.open(RECORDING) as file:

@@ -61,6 +61,7 @@ def asked(warehouse: Warehouse) -> Coverage:
     return coverage_of(published_tables(DeltaTables(warehouse)), Scope(HOUR))
 
 
+@pytest.mark.slow
 def test_spark_reads_the_same(spark: SparkSession, warehouse: Warehouse) -> None:
     audited(spark, warehouse)
     by_spark, by_delta = SparkTables(spark, warehouse), DeltaTables(warehouse)

@@ -47,6 +47,7 @@ def of_b(warehouse: Warehouse, table: Table, hour: int) -> list[dict[str, Any]]:
     return [row for row in rows if (row["cluster"], row["step_start"]) == ("b", at(hour * HOUR))]
 
 
+@pytest.mark.slow
 def test_later_runs_expect_nothing_of_it(
     spark: SparkSession, warehouse: Warehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:

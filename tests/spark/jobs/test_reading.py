@@ -26,6 +26,7 @@ from tests.support.snapshots import load, membership
 from tests.support.times import HOUR, at
 
 
+@pytest.mark.slow
 def test_spark_and_delta_rs_read_the_same_rows(spark: SparkSession, twins_hour: Warehouse) -> None:
     filters = [Filter("cluster", "=", "c"), Filter("step_start", ">=", HOUR.start), Filter("step_start", "<", HOUR.end)]
     filters += [Filter("consumer_group", "IN", ("g", "it's")), Filter("step_start", "<=", HOUR.end)]

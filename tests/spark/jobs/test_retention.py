@@ -63,6 +63,7 @@ def warehouse(audited: Warehouse, tmp_path: Path) -> Warehouse:
     return Warehouse.parse(str(tmp_path / "copy"))
 
 
+@pytest.mark.slow
 def test_days_older_than_the_retention_are_deleted_and_all_others_stay(
     spark: SparkSession, warehouse: Warehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -107,6 +107,7 @@ def test_no_snapshots_is_unobserved_and_not_an_error(
     assert "there is no table sightings" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("group", "topic"), [pytest.param("other", None, marks=pytest.mark.slow), ("g", "t")])
 def test_a_filtered_run_replaces_only_what_it_is_about(
     spark: SparkSession, copied: Warehouse, group: str, topic: str | None

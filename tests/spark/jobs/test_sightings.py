@@ -95,6 +95,7 @@ EARLY = [("t a 2", 1200, 1780), ("t b 1", 1200, 1780), ("g", 1200, 1780), ("h", 
 LATE = [("t a 1", 13_200, 14_380), ("g", 13_200, 14_380)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tables")
 def test_what_was_seen_hours_ago_is_missed_and_a_run_is_audited_again_from_what_it_read(
     spark: SparkSession, loaded: Warehouse

@@ -137,6 +137,7 @@ def published(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     return scheduled.warehouse, do(scheduled, "publish")
 
 
+@pytest.mark.slow
 def test_snapshots_that_come_between_the_tasks_are_audited_before_anything_is_published(
     spark: SparkSession, published: tuple[Warehouse, RunRecord]
 ) -> None:

@@ -32,6 +32,7 @@ def recorded() -> list[str]:
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tables", "filled_tables")
 def test_a_group_that_was_never_recorded_is_an_error_and_so_it_is_when_it_is_audited_again(
     spark: SparkSession, warehouse: Warehouse, tmp_path: Path

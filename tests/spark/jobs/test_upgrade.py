@@ -80,6 +80,7 @@ def test_an_old_warehouse_is_refused_with_the_command_that_helps(old: str, capsy
     assert "column request_modes[].pop_share_queue_num (int) is missing" in differs["membership_snapshots"]
 
 
+@pytest.mark.slow
 def test_an_old_warehouse_is_upgraded_and_read(
     spark: SparkSession, old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -73,6 +73,7 @@ def test_the_documented_reader_sees_a_run_whole_while_another_is_publishing(
     assert documented["as_published"](spark, copied.location, HOUR.start, "findings").count() == 4
 
 
+@pytest.mark.slow
 def test_a_broken_source_row_is_a_warning_and_lost_rows_are_critical(spark: SparkSession, copied: Warehouse) -> None:
     """One source row of 361 is 0.3 %, less than the 1 % that a step may lose."""
     load(spark, copied, {MEMBERSHIP_SNAPSHOTS: [membership(3590, "")]})
@@ -96,6 +97,7 @@ def test_a_broken_source_row_is_a_warning_and_lost_rows_are_critical(spark: Spar
     assert quality_exit_code([result.severity for result in broken]) is ExitCode.FINDINGS
 
 
+@pytest.mark.slow
 def test_a_run_of_one_topic_leaves_groups_in_part(spark: SparkSession, copied: Warehouse) -> None:
     """Of the two findings that a status counts one is gone: wrong, unless the group was last audited for a topic."""
     spark.sql(f"DELETE FROM {copied.identifier(FINDINGS.name)} WHERE rule = 'DOUBLE_OWNED_QUEUE'")

@@ -48,6 +48,7 @@ def suspend_java(process: Started, killed: Warehouse, before: dict[str, list[str
     return java
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tables")
 def test_no_run_begins_while_the_java_of_a_killed_one_may_commit(
     spark: SparkSession, warehouse: Warehouse, tmp_path: Path

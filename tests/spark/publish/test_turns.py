@@ -125,6 +125,7 @@ def test_a_run_that_has_lost_its_claim_commits_nothing(spark: SparkSession, ware
     assert notes == {"second"}, "its own: what the first one left is undone"
 
 
+@pytest.mark.slow
 def test_a_run_that_is_suspended_before_a_commit_commits_nothing(
     spark: SparkSession, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ def audited(warehouse: Warehouse) -> set[tuple[str, str]]:
     return {(row["cluster"], row["consumer_group"]) for row in stored_rows(warehouse, GROUP_STATUS)}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tables")
 def test_a_closed_cluster_keeps_no_other_from_being_published(spark: SparkSession, warehouse: Warehouse) -> None:
     """Of `bad` 2 of 32 offset snapshots break a rule, 6.25 %, which are 2.2 % of all 93. The only client of `odd` says

@@ -33,6 +33,7 @@ def beside_warehouse(audited: Audited, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(audited.warehouse.location).parent)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("beside_warehouse")
 def test_the_examples_of_the_page_are_true() -> None:
     flags = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL

@@ -41,6 +41,7 @@ def test_a_run_publishes_what_the_kernel_evaluates(audited: Audited) -> None:
         assert found[table] == expected[table] != [], table.name
 
 
+@pytest.mark.slow
 def test_a_step_of_its_own_snapshots_alone_is_the_step_of_the_whole() -> None:
     """Every step is given what a run of it reads, and the sightings of all time before."""
     minutes = timedelta(minutes=5)

@@ -24,6 +24,7 @@ def in_its_own_process(task: str, folder: Path) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.slow
 def test_runs_leave_the_session_as_it_was_and_publish_what_every_run_does(tmp_path: Path) -> None:
     """Two threads, another zone in the process and in the session, settings that change what queries mean, and a
     temporary view that is called like a table; then a schema of the catalog.

@@ -75,6 +75,7 @@ def test_files_are_loaded_in_order_moved_and_retried(tmp_path: Path, spark: Spar
     assert names(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_another_session_loads_what_the_first_one_could_not(tmp_path: Path, spark: Spark) -> None:
     def first_is_gone(session: int, _name: str) -> None:
         if session == 1:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from spark_jobs.domain.kernel.audited_step import Rebalance
 from spark_jobs.domain.model.finding import ConflictingValue, FindingQueue, RuleHit
 from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.flapping_member import RULE
 from tests.support.builders import allocation, audited_step, interval, members, rebalance, span
 from tests.support.kernel import SETTINGS
@@ -128,15 +127,3 @@ def test_three_times_are_flapping_by_default() -> None:
     assert count("-x +x -x +x") == 0
     assert count("-x +x -x +x -x +x") == 1
     assert count("") == 0
-
-
-def test_it_lasts_to_the_end_of_the_step_if_the_next_time_may_still_come() -> None:
-    """The step ends at 3,600 s; changes are 100 s apart, the last one is at 3,550 s or 3,450 s."""
-
-    def at(later: int) -> str:
-        changes = [each._replace(moment=each.moment + later * SECOND) for each in passages("-x +x -x +x")]
-        (hit,) = hits(changes)
-        return span(hit)
-
-    assert at(3250) == "3250-3600"
-    assert at(3150) == "3150-3450"

@@ -14,7 +14,7 @@ from tests.support.times import micros
 def test_it_is_a_warning_with_what_is_cached() -> None:
     measures = {"cached_count": 1001.0, "cached_mib": 0.0, "cached_span": 0.0, "limit": 1000.0}
     about = {"topic": "full", "client_id": "c1", "implicated": "c1", "severity": "WARN", "weight": 1.001}
-    full = rule_hit(200, 280, "CACHED_MESSAGES", "full b:0 THROTTLED", measures=measures, **about, minimum_seconds=120)
+    full = rule_hit(200, 340, "CACHED_MESSAGES", "full b:0 THROTTLED", measures=measures, **about, minimum_seconds=120)
     assert hits_of(RULE, "full")[0] == full
 
 
