@@ -150,41 +150,27 @@ def _values(row: Row) -> dict[str, float | None]:
     }
 
 
+#: By name what a gauge of incidents means that has a value for every cluster, rule and severity, 0 included.
+_KIND_GAUGES = {
+    "open_incidents": "Incidents that are not known to be over, each counted once, however many groups it involves",
+    "open_incident_groups": "Consumer groups that these incidents involve",
+    "step_incidents": "Incidents that were open at some moment of the cluster's newest audited step, also those that "
+    "are over",
+}
+
+
 def _incident_gauges(rows: Sequence[Row], incidents: Sequence[Incident]) -> Iterator[GaugeMetricFamily]:
     """Gauges of incidents: per cluster every rule and severity, also those with 0; per group only open ones."""
-    groups = set(map(group_of, rows))
     newest = {row["cluster"]: row for row in sorted(rows, key=lambda row: row["step_end"])}
     steps = {cluster: Interval(row["step_start"], row["step_end"]) for cluster, row in newest.items()}
     kinds = [*product(sorted(steps), (rule.name for rule in RULES), SEVERITIES)]
+    of_steps = [each for each in incidents if each.cluster in steps and was_seen_in(each, steps[each.cluster])]
     opened = [incident for incident in incidents if incident.resolved_at is None]
-    incidents_per_kind = Counter(_kind(incident) for incident in opened)
-    kind_groups = {
-        (_kind(incident), consumer_group) for incident in opened for consumer_group in incident.consumer_groups
-    }
-    groups_per_kind = Counter(kind for kind, _ in kind_groups)
-    yield _gauge(
-        "open_incidents",
-        "Incidents that are not known to be over, each counted once, however many groups it involves",
-        ("cluster", *_KIND),
-        {kind: incidents_per_kind[kind] for kind in kinds},
-    )
-    yield _gauge(
-        "open_incident_groups",
-        "Consumer groups that these incidents involve",
-        ("cluster", *_KIND),
-        {kind: groups_per_kind[kind] for kind in kinds},
-    )
-    seen_per_kind = Counter(
-        _kind(incident)
-        for incident in incidents
-        if incident.cluster in steps and was_seen_in(incident, steps[incident.cluster])
-    )
-    yield _gauge(
-        "step_incidents",
-        "Incidents that were open at some moment of the cluster's newest audited step, also those that are over",
-        ("cluster", *_KIND),
-        {kind: seen_per_kind[kind] for kind in kinds},
-    )
+    groups_of_kinds = {(_kind(incident), group) for incident in opened for group in incident.consumer_groups}
+    counts = Counter(map(_kind, opened)), Counter(kind for kind, _ in groups_of_kinds), Counter(map(_kind, of_steps))
+    for (name, meaning), per_kind in zip(_KIND_GAUGES.items(), counts, strict=True):
+        yield _gauge(name, meaning, ("cluster", *_KIND), {kind: per_kind[kind] for kind in kinds})
+    groups = set(map(group_of, rows))
     per_group = Counter(
         (incident.cluster, cost.consumer_group, incident.rule, incident.severity, cost.team or "")
         for incident in opened

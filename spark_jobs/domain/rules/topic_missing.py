@@ -13,7 +13,7 @@ NO_BROKER = "NO_BROKER"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per interval of an ordinary topic that never had a route, while the name server gave one of another topic."""
+    """One per interval of an ordinary topic that never had a route, while the name server gave that of another one."""
     routed = {interval.topic for interval in step.intervals if interval.reason not in WITHOUT_ROUTE}
     has_another = any(interval.is_ordinary for interval in step.intervals if interval.topic in routed)
     for interval in step.intervals:
