@@ -116,4 +116,4 @@ class NotDeliveredError(IncompleteError):
 
 
 class ReportFileError(IncompleteError):
-    """A page, a trace or metrics cannot be written where they should be."""
+    """A page or metrics cannot be written where they should be."""

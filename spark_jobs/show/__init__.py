@@ -1,1 +1,1 @@
-"""Published rows in, what people and programs read of them out: status, explanations, report, metrics, a trace."""
+"""Published rows in, what people and programs read of them out: status, explanations, report, metrics."""

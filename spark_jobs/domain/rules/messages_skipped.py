@@ -154,10 +154,8 @@ def _could_consume(step: AuditedStep, client: ClientHistory | None, queue: Messa
 
 def _hit(step: AuditedStep, progress: IntervalProgress, jump: Jump, cause: str, of_cause: Sequence[Jump]) -> RuleHit:
     """The hit of one of the jumps that have this cause in an interval."""
-    together, in_all = (
-        sum(other.messages for other in jumps)
-        for jumps in ([other for other in of_cause if other.at == jump.at], of_cause)
-    )
+    in_all = sum(other.messages for other in of_cause)
+    together = sum(other.messages for other in of_cause if other.at == jump.at)
     queue = FindingQueue(progress.interval.topic, *jump.queue, SKIPPED)
     owner_ids = progress.owner_ids(progress.interval.places[jump.queue])
     return RuleHit(
