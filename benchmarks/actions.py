@@ -18,6 +18,7 @@ from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, RO
 from spark_jobs.config import Configuration, strategy_settings
 from spark_jobs.domain.evaluate import EvaluatedStep, audited_step
 from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.backlog import topic_backlogs
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.intervals import Interval
@@ -27,6 +28,7 @@ from spark_jobs.domain.status.strategy_comparison import OtherStrategies, strate
 from spark_jobs.pipeline.exchange import RESULTS
 from spark_jobs.pipeline.gather.gather import Gathered, Sources, over_groups
 from spark_jobs.pipeline.gather.histories import histories
+from spark_jobs.pipeline.publish.queue_rows import backlog_rows
 from spark_jobs.pipeline.publish.rows import results, tables
 from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.pipeline.run_context import RunContext
@@ -77,6 +79,7 @@ _STRATEGIES = {"inferred": StrategySettings(), "known": StrategySettings(AVG)}
 _SECONDS = StructType([StructField("seconds", DoubleType())])
 #: Does the work once; seconds of its parts, by their names.
 Act = Callable[[], Mapping[str, float]]
+Prepare = Callable[[SparkSession, Target], Act]
 
 
 def say(text: str) -> None:
@@ -116,19 +119,23 @@ def audit(spark: SparkSession, target: Target) -> Act:
     return act
 
 
-def strategies(spark: SparkSession, target: Target) -> Act:
-    """What every strategy would have done, step by step: plain Python, in processor time of all workers together."""
-    gathered = Gathered.of(target.sources(spark))
+def of_steps(name: str, work: Callable[[StrategySettings, Sequence[AuditedStep]], object]) -> Prepare:
+    """What `work` does with the steps of each group: plain Python, in processor time of all workers together."""
 
-    def timed(states: pa.Table, samples: pa.Table) -> pa.Table:
-        seconds = [_compared(*of_group) for of_group in _steps(states, samples, target)]
-        return pa.table({"seconds": pa.array(seconds, pa.float64())})
+    def prepare(spark: SparkSession, target: Target) -> Act:
+        gathered = Gathered.of(target.sources(spark))
 
-    def act() -> Mapping[str, float]:
-        (row,) = over_groups(gathered, timed, _SECONDS).agg(F.sum("seconds")).collect()
-        return {"strategies": float(row[0])}
+        def timed(states: pa.Table, samples: pa.Table) -> pa.Table:
+            seconds = [_seconds(work, *of_group) for of_group in _steps(states, samples, target)]
+            return pa.table({"seconds": pa.array(seconds, pa.float64())})
 
-    return act
+        def act() -> Mapping[str, float]:
+            (row,) = over_groups(gathered, timed, _SECONDS).agg(F.sum("seconds")).collect()
+            return {name: float(row[0])}
+
+        return act
+
+    return prepare
 
 
 def inference(spark: SparkSession, target: Target) -> Act:
@@ -168,11 +175,25 @@ def replayed_rows(spark: SparkSession, target: Target) -> DataFrame:
     return over_groups(Gathered.of(target.sources(spark)), replayed, struct_type(RESULTS))
 
 
-def _compared(configured: StrategySettings, steps: Sequence[AuditedStep]) -> float:
-    """Seconds for the steps of one group."""
-    began, other_strategies = time.process_time(), OtherStrategies(configured)
+def _compared(configured: StrategySettings, steps: Sequence[AuditedStep]) -> None:
+    """What every strategy would have done."""
+    other_strategies = OtherStrategies(configured)
     for step in steps:
         strategy_comparison(step, other_strategies)
+
+
+def _waiting(_: StrategySettings, steps: Sequence[AuditedStep]) -> None:
+    """The rows of `backlog`, packed as the audit packs them."""
+    backlog_rows([(step, backlog) for step in steps for backlog in topic_backlogs(step, {})])
+
+
+def _seconds(
+    work: Callable[[StrategySettings, Sequence[AuditedStep]], object],
+    configured: StrategySettings,
+    steps: Sequence[AuditedStep],
+) -> float:
+    began = time.process_time()
+    work(configured, steps)
     return time.process_time() - began
 
 
@@ -202,10 +223,11 @@ def _throw_away(frame: DataFrame) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-ACTIONS: Mapping[str, Callable[[SparkSession, Target], Act]] = {
+ACTIONS: Mapping[str, Prepare] = {
     "scan": scan,
     "audit": audit,
-    "strategies": strategies,
+    "strategies": of_steps("strategies", _compared),
+    "backlog": of_steps("backlog", _waiting),
     "inference": inference,
     "replay": replay,
 }

@@ -13,6 +13,7 @@ MEASURES: tuple[Measure, ...] = (
     Measure("duckdb", "snapshots to progress ÷ DuckDB", 3.0, cost.by_duckdb, of_fleet_day=True),
     Measure("gate", "gate ÷ audit", 0.2, cost.gate_by_audit, of_fleet_day=True, is_quick=True),
     Measure("strategies", "strategy_comparison ÷ audit", 0.1, cost.strategies_by_audit, of_fleet_day=True),
+    Measure("backlog", "rows of backlog ÷ audit", 0.03, cost.backlog_by_audit, of_fleet_day=True),
     Measure("inference", "strategies inferred ÷ audit", 0.03, cost.inference_by_audit, of_fleet_day=True),
     Measure("memory", "peak memory", 3.6, cost.peak_memory, unit="GiB", is_quick=True),
     Measure("wide", "2,000 members × 4,096 queues ÷ 500 groups", 1.5, wide.worst_strategy),

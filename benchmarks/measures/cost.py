@@ -35,9 +35,13 @@ def strategies_by_audit(bench: Bench) -> CallResults:
     A run works on several cores at once, so its processor time is more than its time on the clock, and this part less.
     """
     bench.say("comparing the strategies of the whole fleet")
-    rounds = bench.perform("strategies", [bench.target(bench.full_fleet_name)]).result["stages"][0]
-    compared = Times(parts["strategies"] for parts in rounds)
-    return CallResults.ratio(compared, bench.audit_times(), "the first of one core")
+    return _part_of_audit(bench, "strategies")
+
+
+def backlog_by_audit(bench: Bench) -> CallResults:
+    """Processor time in which the rows of `backlog` are made, without checking and writing them ÷ a whole `run`."""
+    bench.say("adding up the backlogs of the whole fleet")
+    return _part_of_audit(bench, "backlog")
 
 
 def inference_by_audit(bench: Bench) -> CallResults:
@@ -49,6 +53,12 @@ def inference_by_audit(bench: Bench) -> CallResults:
     inferred = Times(parts["inferred"] - parts["known"] for parts in rounds)
     (audited,) = bench.times("audit", [bench.target(name)])
     return CallResults.ratio(inferred, audited, "the first of one core")
+
+
+def _part_of_audit(bench: Bench, action: str) -> CallResults:
+    rounds = bench.perform(action, [bench.target(bench.full_fleet_name)]).result["stages"][0]
+    part = Times(parts[action] for parts in rounds)
+    return CallResults.ratio(part, bench.audit_times(), "the first of one core")
 
 
 def peak_memory(bench: Bench) -> CallResults:

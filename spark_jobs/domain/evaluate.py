@@ -18,13 +18,12 @@ from spark_jobs.domain.kernel.recorded_interval import as_recorded
 from spark_jobs.domain.kernel.removed_queues import gone_topics
 from spark_jobs.domain.kernel.timeline import StepTimeline
 from spark_jobs.domain.kernel.triggers import SwitchedAt, expired_at, switches, with_moves
-from spark_jobs.domain.model.finding import Finding
+from spark_jobs.domain.model.finding import Finding, unconsumed_times
 from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, GroupHistory, OffsetSamples
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.domain.rules.evidence import unconsumed_times
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.status.group_status import GroupStatus, group_status
 from spark_jobs.domain.status.strategy_comparison import OtherStrategies, StrategyComparison, strategy_comparison

@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 
 from spark_jobs.domain.incidents.thread import Thread
 from spark_jobs.domain.incidents.values import Queue
+from spark_jobs.domain.model.causes import PRODUCED_WAITS
 from spark_jobs.domain.model.finding import Evidence
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules.broker_not_readable import LAST_KNOWN, NOT_READABLE
-from spark_jobs.domain.rules.evidence import PRODUCED_WAITS
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
 from spark_jobs.domain.rules.standing import BEHIND
 

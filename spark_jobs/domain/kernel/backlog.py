@@ -101,8 +101,7 @@ def topic_backlogs(step: AuditedStep, unconsumed: Unconsumed) -> list[TopicBackl
     for topic in sorted(rows_of_topics):
         samples = step.unread.get(topic) or step.history.offsets.get(topic)
         if samples is not None and samples.any_inside(step.window.start, step.window.end):
-            own = {queue[1:]: times for queue, times in unconsumed.items() if queue.topic == topic}
-            backlog = _topic_backlog(step, topic, samples, rows_of_topics[topic], own)
+            backlog = _topic_backlog(step, topic, samples, rows_of_topics[topic], unconsumed)
             if len(backlog.times):
                 backlogs.append(backlog)
     return backlogs
@@ -126,12 +125,36 @@ def peak(backlogs: Sequence[TopicBacklog]) -> Peak | None:
     return Peak(int(total[highest]), int(times[highest]))
 
 
+def arrived_since(samples: OffsetSamples, seen: slice, topic: str, unconsumed: Unconsumed) -> Matrix | None:
+    """Messages that came to each queue of the topic since nobody consumes it, at each sample of `seen`; `UNKNOWN` where
+    somebody does. None: somebody consumes all of them, all the time.
+    """
+    times_of_columns = {
+        samples.columns[queue[1:]]: times
+        for queue, times in unconsumed.items()
+        if queue.topic == topic and queue[1:] in samples.columns
+    }
+    if not times_of_columns:
+        return None
+    since = np.full((seen.stop - seen.start, len(samples.queues)), UNKNOWN)
+    total = arrived(samples, seen)
+    for column, times in times_of_columns.items():
+        for time in times:
+            inside = samples.inside(*time)
+            rows = slice(inside.start - seen.start, inside.stop - seen.start)
+            is_known = samples.end_offset[inside, column] != UNKNOWN
+            if is_known.any():
+                of_time = total[rows, column]
+                since[rows, column] = np.where(is_known, of_time - of_time[is_known.argmax()], UNKNOWN)
+    return since
+
+
 def _topic_backlog(
     step: AuditedStep,
     topic: str,
     samples: OffsetSamples,
     rows_of_topic: Sequence[IntervalProgress],
-    unconsumed: Mapping[Place, Sequence[Time]],
+    unconsumed: Unconsumed,
 ) -> TopicBacklog:
     seen = samples.inside(step.window.start - step.settings.max_gap, step.window.end)
     measured, pairs = _measured(samples, seen, rows_of_topic), sample_pairs(samples, seen)
@@ -140,7 +163,7 @@ def _topic_backlog(
     counted = np.maximum.accumulate(measured, axis=0) & measured.any(axis=1, keepdims=True)
     lag, is_old = _last_lags(samples, seen, step.settings.max_gap)
     missing = (lag == UNKNOWN) | (measured & is_old)
-    since = _arrived_since(samples, seen, unconsumed) if unconsumed else None
+    since = arrived_since(samples, seen, topic, unconsumed)
     if since is not None:
         since = np.where(lag == UNKNOWN, since, UNKNOWN)
         lag = np.where(lag == UNKNOWN, since, lag)
@@ -188,24 +211,6 @@ def _last_lags(samples: OffsetSamples, seen: slice, max_gap: int) -> tuple[Matri
     last = latest_rows(present)
     lags = np.where(last >= 0, np.take_along_axis(lag, np.maximum(last, 0), axis=0), UNKNOWN)
     return lags, times[:, None] - times[np.maximum(last, 0)] > max_gap
-
-
-def _arrived_since(samples: OffsetSamples, seen: slice, unconsumed: Mapping[Place, Sequence[Time]]) -> Matrix:
-    """Messages that came to each queue since nobody consumes it; `UNKNOWN` where somebody does."""
-    times_of_columns = {
-        samples.columns[queue]: times for queue, times in unconsumed.items() if queue in samples.columns
-    }
-    since = np.full((seen.stop - seen.start, len(samples.queues)), UNKNOWN)
-    total = arrived(samples, seen)
-    for column, times in times_of_columns.items():
-        for time in times:
-            inside = samples.inside(*time)
-            rows = slice(inside.start - seen.start, inside.stop - seen.start)
-            is_known = samples.end_offset[inside, column] != UNKNOWN
-            if is_known.any():
-                of_time = total[rows, column]
-                since[rows, column] = np.where(is_known, of_time - of_time[is_known.argmax()], UNKNOWN)
-    return since
 
 
 def _totals(messages: Matrix, counted: Mask) -> Numbers:

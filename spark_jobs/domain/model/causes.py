@@ -1,6 +1,12 @@
 """Why a queue has no owner, and why it has more than one."""
 
 from enum import StrEnum
+from typing import Final
+
+NEVER_COMMITTED: Final = "NEVER_COMMITTED"
+REFUSED: Final = "REFUSED"
+#: Causes of queues whose backlog is at least what was produced since the group was watched.
+PRODUCED_WAITS: Final = frozenset((NEVER_COMMITTED, REFUSED))
 
 
 class UnassignedCause(StrEnum):

@@ -1,11 +1,14 @@
 """Values of the rules: rule hits, conditions, findings with their evidence."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from spark_jobs.domain.model.causes import PRODUCED_WAITS
 from spark_jobs.domain.model.history import Connection
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.window import Time, joined
 
 
 class Counts(NamedTuple):
@@ -166,3 +169,13 @@ class Finding(NamedTuple):
     root_finding_id: str | None = None
     active_since: int | None = None
     client_id: str | None = None
+
+
+def unconsumed_times(findings: Iterable[Finding]) -> Mapping[MessageQueue, Sequence[Time]]:
+    """By queue, the times in which findings say that nobody consumes it, though no offset tells what waits there."""
+    times: dict[MessageQueue, list[Time]] = {}
+    for finding in findings:
+        for queue in finding.evidence.queues:
+            if queue.backlog_max and (queue.backlog_end is None or finding.cause in PRODUCED_WAITS):
+                times.setdefault(MessageQueue(*queue[:3]), []).append((queue.started_at, queue.ended_at))
+    return {queue: joined(of_queue) for queue, of_queue in times.items()}

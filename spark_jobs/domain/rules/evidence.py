@@ -11,33 +11,19 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.sample_pairs import arrived
-from spark_jobs.domain.model.causes import UnassignedCause
+from spark_jobs.domain.model.causes import NEVER_COMMITTED, UnassignedCause
 from spark_jobs.domain.model.clients import DriftCause
-from spark_jobs.domain.model.finding import Finding, FindingQueue, Measured, QueueEvidence
+from spark_jobs.domain.model.finding import FindingQueue, Measured, QueueEvidence
 from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Matrix, OffsetSamples, TopicSamples
-from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.model.window import StepWindow, Time, joined
+from spark_jobs.domain.model.window import StepWindow, Time
 from spark_jobs.domain.phrases import known_sum, sum_before
 from spark_jobs.domain.rules.broker_not_readable import NOT_READABLE
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
 
-NEVER_COMMITTED, REFUSED = "NEVER_COMMITTED", "REFUSED"
-#: Causes of queues whose backlog is at least what was produced since the group was watched.
-PRODUCED_WAITS = frozenset((NEVER_COMMITTED, REFUSED))
 #: Roles of queues that no member consumes: all that comes to one without an offset waits.
 _UNCONSUMED = (UNASSIGNED, NOT_READABLE, DriftCause.HOLDS_LESS)
 #: Causes of queues of which the owner gets nothing: all that comes to one without an offset waits, too.
 _OWNER_HAS_NOTHING = (StandingCause.NOT_TAKEN, StandingCause.SUSPENDED, StandingCause.NOTHING_PULLED)
-
-
-def unconsumed_times(findings: Iterable[Finding]) -> Mapping[MessageQueue, Sequence[Time]]:
-    """By queue, the times in which findings say that nobody consumes it, though no offset tells what waits there."""
-    times: dict[MessageQueue, list[Time]] = {}
-    for finding in findings:
-        for queue in finding.evidence.queues:
-            if queue.backlog_max and (queue.backlog_end is None or finding.cause in PRODUCED_WAITS):
-                times.setdefault(MessageQueue(*queue[:3]), []).append((queue.started_at, queue.ended_at))
-    return {queue: joined(of_queue) for queue, of_queue in times.items()}
 
 
 class QueueSpan(NamedTuple):

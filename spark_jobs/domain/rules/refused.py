@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from spark_jobs.domain.diagnosis.measure import pulling_by_hand
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.model.causes import REFUSED
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix
 from spark_jobs.domain.model.window import SECOND, Time, common, joined, without
 from spark_jobs.domain.rocketmq.strategies import is_popped
-from spark_jobs.domain.rules.evidence import REFUSED
 
 #: Two heartbeats of every member: a subscription that changes with each of them refuses only now and then.
 _LASTS = 60 * SECOND

@@ -13,6 +13,7 @@ from spark_jobs.domain.diagnosis.standing import standing_seconds
 from spark_jobs.domain.diagnosis.table import LINE_OF, LINES, StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.handed_out import is_handed_out
+from spark_jobs.domain.model.causes import REFUSED
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import RETRY, UNKNOWN
 from spark_jobs.domain.model.intervals import duration_text
@@ -20,7 +21,6 @@ from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import MILLISECOND, SECOND
 from spark_jobs.domain.rules.commands import CLUSTER_LIST, THREAD_DUMP
-from spark_jobs.domain.rules.evidence import REFUSED
 from spark_jobs.domain.rules.in_common import standing_broker, standing_to_the_end, with_what_they_share
 from spark_jobs.domain.rules.refused import refused_hits
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule

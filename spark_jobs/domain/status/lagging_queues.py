@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
+from spark_jobs.domain.kernel.backlog import Unconsumed, arrived_since
 from spark_jobs.domain.kernel.sample_pairs import arrived
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings, StepWindow
@@ -83,14 +85,18 @@ class BacklogSamples(NamedTuple):
 
 
 def lagging_queues(
-    queues: QueueIntervals, offsets: Mapping[str, OffsetSamples], window: StepWindow, settings: AuditSettings
+    queues: QueueIntervals,
+    offsets: Mapping[str, OffsetSamples],
+    window: StepWindow,
+    settings: AuditSettings,
+    unconsumed: Unconsumed = MappingProxyType({}),
 ) -> Iterator[LaggingQueue]:
     """One per queue in which more than `allowed_lag` messages waited, and more than its owner consumes in a minute.
 
     The backlog grew by as much at some time of the step, or is as large at the step's end and no smaller than at its
     start. Or the offset stood for `stalled_after_seconds` while so many waited. Or so many waited at the start, and
     fewer at the end: that backlog has grown before, and is worked off. Where the group never committed, the lag is the
-    messages produced since the first sample, if the queue's owner was ever known.
+    messages produced since nobody consumes the queue, or else since the first sample, if its owner was ever known.
     """
     may_lag = queues.column("lag_max") > settings.thresholds.allowed_lag
     if not (may_lag | ((queues.column("consumer_offset") <= 0) & (queues.column("produced") > 0))).any():  # as mostly
@@ -99,7 +105,12 @@ def lagging_queues(
     @cache
     def arrivals(topic: str) -> Matrix:
         """Messages that came to each queue, at its samples in the step and up to `max_gap` before."""
-        return arrived(offsets[topic], _seen(offsets[topic], window, settings.max_gap))
+        samples, seen = offsets[topic], _seen(offsets[topic], window, settings.max_gap)
+        since = arrived_since(samples, seen, topic, unconsumed)
+        if since is None:
+            return arrived(samples, seen)
+        is_unconsumed = (since != UNKNOWN).any(axis=0)
+        return np.where(is_unconsumed, np.maximum(since, 0), arrived(samples, seen))
 
     firsts = np.flatnonzero(is_first_of_queue(queues.queue))
     enough = _enough(queues, firsts, settings.thresholds.allowed_lag)

@@ -12,7 +12,7 @@ from spark_jobs.domain.diagnosis.pulls import has_few_in_hand
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.handed_out import may_be_behind_proxies
 from spark_jobs.domain.kernel.removed_queues import RemovedQueue, removed_queues
-from spark_jobs.domain.model.finding import Finding, Persistence
+from spark_jobs.domain.model.finding import Finding, Persistence, unconsumed_times
 from spark_jobs.domain.model.history import ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import INFO
@@ -40,7 +40,7 @@ def held_back(
     not ruled out.
     """
     offsets = {**step.history.offsets, **step.unread}
-    lagging = list(lagging_queues(queues, offsets, step.window, step.settings))
+    lagging = list(lagging_queues(queues, offsets, step.window, step.settings, unconsumed_times(findings)))
     signs, stood = _signs(step, findings, lagging), by_queue(step)
     piles: dict[Limit, list[_Limited]] = {}
     left = {MessageQueue(each.topic, *each.queue): each for each in removed_queues(step)}

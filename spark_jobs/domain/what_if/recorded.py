@@ -184,7 +184,8 @@ def _course(
     is_replayed = np.zeros((len(times), 1), bool)
     for span in replayed:
         is_replayed[slice(*np.searchsorted(times, (span.start, span.end), side="right").tolist())] = True
-    known &= is_replayed
+    next_samples = samples.times[np.minimum(samples.times.searchsorted(times), len(samples.times) - 1)]
+    known &= is_replayed & is_replayed[np.minimum(times.searchsorted(next_samples), len(times) - 1)]
     queues = [MessageQueue(topic, *queue) for queue in samples.queues]
     return BacklogCourse(times, queues, produced, consumed, waiting, known)
 

@@ -1,13 +1,16 @@
 """In which queues messages piled up, how many, for how long, and in which intervals."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
+from spark_jobs.domain.kernel.backlog import Unconsumed
 from spark_jobs.domain.model.history import OffsetSamples
+from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.status.backlog import queue_intervals
 from spark_jobs.domain.status.lagging_queues import (
     LaggingQueue,
@@ -27,8 +30,10 @@ QUEUE = ("b", 0)
 OWNED = {QUEUE: (0,)}
 
 
-def found_in(rows: Sequence[IntervalProgress], read: OffsetSamples) -> list[LaggingQueue]:
-    return list(lagging_queues(queue_intervals(rows), {"t": read}, WINDOW, SETTINGS))
+def found_in(
+    rows: Sequence[IntervalProgress], read: OffsetSamples, unconsumed: Unconsumed = MappingProxyType({})
+) -> list[LaggingQueue]:
+    return list(lagging_queues(queue_intervals(rows), {"t": read}, WINDOW, SETTINGS, unconsumed))
 
 
 def one_queue(read: Mapping[int, str], *cuts: int, **numbers: int | None) -> list[LaggingQueue]:
@@ -103,6 +108,17 @@ def test_what_came_while_nobody_could_read_the_queue_grew_in_that_time() -> None
     (queue,) = one_queue({20: "10/10", 610: "910/10", 700: "960/960"}, 600, lag_max=900)
     (growth,) = queue.growths
     assert (growth.start, growth.end, growth.messages) == (micros(20), micros(610), 900)
+
+
+def test_without_an_offset_it_counts_since_nobody_consumes_it() -> None:
+    """As in the series of the topic: the 40 that came before 30 s may have been consumed."""
+    rows = [measured(replayed(0, 3600, OWNED), produced=[900], consumer_offset=[None])]
+    read = offsets([QUEUE], {0: ["10/?"], 30: ["50/?"], 60: ["90/?"], 90: ["910/?"]})
+    assert [queue.messages for queue in found_in(rows, read)] == [900]
+    (queue,) = found_in(rows, read, {MessageQueue("t", *QUEUE): [(micros(30), micros(3600))]})
+    assert queue.messages == 860
+    # 40 for 30 s, then nothing is read any more.
+    assert queue.waited == 40 * 30 * 1000
 
 
 def test_the_pace_is_that_of_the_time_in_which_it_is_known() -> None:
