@@ -13,11 +13,12 @@ from spark_jobs.domain.model.finding import Evidence
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules.broker_not_readable import LAST_KNOWN, NOT_READABLE
+from spark_jobs.domain.rules.flow_controlled import THROTTLED
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
 from spark_jobs.domain.rules.standing import BEHIND
 
 #: Roles of queues in which messages wait. Those of other roles are consumed: what is in flight is not added up.
-_WAITING: Final = (UNASSIGNED, NOT_READABLE, BEHIND)
+_WAITING: Final = (UNASSIGNED, NOT_READABLE, BEHIND, THROTTLED)
 
 
 class _Backlog(NamedTuple):

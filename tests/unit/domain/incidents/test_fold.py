@@ -338,6 +338,7 @@ def test_the_peak_backlog_is_the_sum_of_that_of_each_group() -> None:
     ("since", "queues", "role", "messages"),
     [
         ("03:10", (2, 3), "BEHIND", 90),
+        ("03:10", (2, 3), "THROTTLED", 90),
         # It has a queue in common with the other one, begins when that one is over, or its queues are consumed.
         ("03:10", (1, 2), "BEHIND", 50),
         ("04:00", (2, 3), "BEHIND", 50),
