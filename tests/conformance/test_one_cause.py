@@ -14,15 +14,13 @@ from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.status.capacity import SIGNS, Limit
-from tests.conformance.test_field import HOUR, INTERVAL_SECONDS, RECORDINGS
+from tests.conformance.test_field import HOUR, INTERVAL_SECONDS, NOT_IN_THE_SERIES, RECORDINGS
 from tests.conformance.test_synthetic_groups import Groups, groups
 from tests.support.kernel import evaluated, recorded_rows, settings
 
 __all__ = ["groups"]
 _RULES = ("CONSUMER_STOPPED", "CONSUMER_STALLED")
 _LINES = frozenset(StandingCause)
-#: Only the topics' own snapshots show what queues hold that cannot be read, and what a new group has before it commits.
-_NOT_IN_THE_SERIES = ("STRANDED_WRITE_QUEUES", "BEGINS_AT_OLDEST")
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +93,7 @@ def test_status_findings_and_the_table_name_one_backlog(steps: list[EvaluatedSte
         ends = [int(messages) for messages in filled or [0] * len(step.backlogs) if messages != UNKNOWN]
         assert step.status.backlog_end == known_sum(ends), (step.step.history.consumer_group, step.status)
         for finding in step.findings:
-            if finding.rule in _NOT_IN_THE_SERIES or not finding.evidence.backlog_max:
+            if finding.rule in NOT_IN_THE_SERIES or not finding.evidence.backlog_max:
                 continue
             assert step.status.backlog_max is not None
             assert finding.evidence.backlog_max <= step.status.backlog_max, (finding, step.status)

@@ -15,12 +15,10 @@ from spark_jobs.show.minutes import Minutes, topic_minutes
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import Scope, published_tables
 from spark_jobs.store.read.stored import rows
+from tests.conformance.test_field import NOT_IN_THE_SERIES
 from tests.support.commands import Typed
 from tests.support.recordings import HOUR
 from tests.unit.report.test_charts import figures
-
-#: What only the topics' own snapshots show is in no backlog.
-_NOT_IN_THE_SERIES = {"STRANDED_WRITE_QUEUES", "BEGINS_AT_OLDEST"}
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +71,7 @@ def explained(warehouse: str, group: str) -> Iterator[str]:
 def test_no_incident_has_more_than_its_group(example_warehouse: str, published: dict[str, Any]) -> None:
     for incident in open_warehouse(example_warehouse).incidents(since=HOUR.start, until=HOUR.end).incidents:
         for cost in incident.costs:
-            if cost.peak_backlog_messages and incident.rule not in _NOT_IN_THE_SERIES:
+            if cost.peak_backlog_messages and incident.rule not in NOT_IN_THE_SERIES:
                 assert cost.peak_backlog_messages <= published[cost.consumer_group]["backlog_max"], incident.headline
 
 

@@ -12,6 +12,7 @@ Of one queue, at a sample:
 | not in this snapshot (a broker did not answer) | as in its last one; once that holds no more, also unknown |
 | the queue left the route | as in its last one: nobody can consume it there |
 | no client may read it, in the whole step | not in it: STRANDED_WRITE_QUEUES says what it holds |
+| of a retry topic of POP | not in it: POP_REDELIVERING says what waited there |
 | the end fell, or the topic was created again | the new end less the committed offset, or unknown as above |
 
 Of a topic it is the sum of its queues' at one moment, never of peaks of different moments; a queue counts from the
