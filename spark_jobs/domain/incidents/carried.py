@@ -43,6 +43,7 @@ class CarriedThread(NamedTuple):
     finding_ids: list[str]
     more_findings: int
     revised: list[str]
+    number: int | None
 
     def thread(self) -> Thread:
         """A thread that the fold continues."""
@@ -193,6 +194,7 @@ def _carried_thread(thread: Thread, decisive: set[str], before: int) -> CarriedT
         [*finding_ids],
         thread.more_findings + more,
         sorted(finding.finding_id for finding in thread.findings if thread.is_revised(finding)),
+        thread.number,
     )
 
 

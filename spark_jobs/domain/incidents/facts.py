@@ -61,6 +61,15 @@ def incident(roots: Sequence[Thread], symptoms: Sequence[Thread], rules: Mapping
     )
 
 
+def kind(first: Thread, rule: Rule) -> tuple[str, ...]:
+    """The subject of an incident and the step in which it began; what several groups share stands for the group."""
+    began = first.findings[0]
+    shared = sorted(map(str, rule.spreads_by(began))) if rule.spreads_by else [began.cause or ""]
+    identity = (first.identity.cluster, rule.name) if rule.spreads_by else first.identity[:-1]
+    begins = from_micros(first.step_start).isoformat()
+    return *(name or "" for name in identity), *shared, begins
+
+
 def _current(threads: Sequence[Thread]) -> Sequence[Thread]:
     """Those that last; all if none does."""
     return [thread for thread in threads if thread.until == NEVER] or threads
@@ -86,12 +95,8 @@ def _lasting(roots: Sequence[Thread], symptoms: Sequence[Thread]) -> list[Thread
 
 
 def _incident_id(first: Thread, rule: Rule) -> str:
-    """Stable: it hashes what began, and in which step; what several groups share stands for the group."""
-    began = first.findings[0]
-    shared = sorted(map(str, rule.spreads_by(began))) if rule.spreads_by else [began.cause or ""]
-    identity = (first.identity.cluster, rule.name) if rule.spreads_by else first.identity[:-1]
-    begins = from_micros(first.step_start).isoformat()
-    text = "\n".join([*(name or "" for name in identity), *shared, begins])
+    """Stable: it hashes what began, in which step, and how many like it began there before."""
+    text = "\n".join([*kind(first, rule), *([str(first.number)] if first.number else [])])
     return sha256(text.encode()).hexdigest()[:16]
 
 

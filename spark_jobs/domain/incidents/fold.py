@@ -7,7 +7,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from spark_jobs.domain.incidents.carried import NOTHING_CARRIED, Carried, Event, carried
-from spark_jobs.domain.incidents.facts import incident
+from spark_jobs.domain.incidents.facts import incident, kind
 from spark_jobs.domain.incidents.thread import QUIET, Thread
 from spark_jobs.domain.incidents.threads import RootRules, threads
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding, UnknownTime
@@ -72,6 +72,8 @@ def fold(
     }
     old = [each.thread() for each in earlier.threads]
     conditions = threads(reported.values(), RootRules(root_rules, by_name), unknown, old)
+    of_events = [*_events(conditions, by_name)]
+    _number([roots[0] for roots, _ in of_events], by_name)
     events = [
         Event(
             _with_silence(incident(roots, symptoms, by_name), audited.silent),
@@ -79,7 +81,7 @@ def fold(
             symptoms,
             _broker_of(roots, by_name),
         )
-        for roots, symptoms in _events(conditions, by_name)
+        for roots, symptoms in of_events
     ]
     opened = _with_same_broker(
         [
@@ -127,6 +129,15 @@ def _events(conditions: Sequence[Thread], rules: Mapping[str, Rule]) -> Iterator
         leader = leader_of[root_of[thread]]
         (roots if root_of[thread] is thread else symptoms)[leader].append(thread)
     return ((roots_of_event, symptoms[leader]) for leader, roots_of_event in roots.items())
+
+
+def _number(firsts: Iterable[Thread], rules: Mapping[str, Rule]) -> None:
+    """Number the first roots of events, in the order of time, among those of one kind."""
+    numbers: dict[tuple[str, ...], int] = defaultdict(int)
+    for first in firsts:
+        of_kind = kind(first, rules[first.identity.rule])
+        first.number = numbers[of_kind] if first.number is None else first.number
+        numbers[of_kind] = max(numbers[of_kind], first.number + 1)
 
 
 def _roots(conditions: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread, Thread]:

@@ -58,7 +58,8 @@ class Thread:
     (`resolution`); `undeleted_until`: the same without deletions; `root_rule`: that of the findings whose symptom it
     is, if any says so. Of a thread that is carried from earlier steps, `findings` are those that `carried` keeps,
     `finding_ids` the first and the last of all, `more_findings` the number of others, and `revised` the ids of those
-    that a later step revised.
+    that a later step revised. `number`: of the incidents that have one id but for it, the place of that which the
+    thread began; None: it began none yet.
     """
 
     identity: Identity
@@ -73,6 +74,7 @@ class Thread:
     finding_ids: list[str] = field(default_factory=list)
     more_findings: int = 0
     revised: frozenset[str] = frozenset()
+    number: int | None = None
 
     @cached_property
     def worst(self) -> Finding:

@@ -1,7 +1,8 @@
 """The conditions of findings: which findings of which steps are one."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 
 from spark_jobs.domain.incidents.thread import QUIET, Identity, Thread
 from spark_jobs.domain.incidents.values import DELETED, NEVER, TOPIC_DELETED, PublishedFinding, UnknownTime
@@ -27,6 +28,10 @@ class RootRules:
         broker = min(brokers, default=None)
         return Identity(*published.group, finding.rule, finding.topic, finding.client_id, broker)
 
+    def continued(self, identity: Identity) -> Identity:
+        """That of the condition which one with this identity may continue: see `Rule.continues`."""
+        return identity._replace(rule=self._rules[identity.rule].continues or identity.rule)
+
     def are_kin(self, rule: str | None, other_rule: str | None) -> bool:
         """Return whether the rules are the same, one follows from the other, or one is unknown."""
         return rule is None or other_rule is None or other_rule in self._above[rule] or rule in self._above[other_rule]
@@ -36,13 +41,41 @@ def threads(
     findings: Iterable[PublishedFinding], root_rules: RootRules, unknown: UnknownTime, earlier: Iterable[Thread] = ()
 ) -> list[Thread]:
     """One per condition, and per time without a gap of more than `QUIET`; `earlier`: of findings before these."""
-    new = by_key(findings, root_rules.identity)
     old = by_key(earlier, lambda thread: thread.identity)
+    new = _by_condition(findings, root_rules, chain.from_iterable(old.values()))
     return [
         thread
         for identity in old | new
         for thread in _threads(identity, new.get(identity, ()), root_rules, unknown, old.get(identity, ()))
     ]
+
+
+def _by_condition(
+    findings: Iterable[PublishedFinding], root_rules: RootRules, earlier: Iterable[Thread]
+) -> dict[Identity, list[PublishedFinding]]:
+    """The findings of each condition. One that its step shows from its start on is a part of the condition that its
+    rule continues, if that had the same cause to the end of the step before, and its own had not.
+    """
+    ends: dict[tuple[Identity, str | None], int] = {}
+    conditions: dict[Identity, list[PublishedFinding]] = defaultdict(list)
+
+    def lasted(identity: Identity, finding: Finding) -> bool:
+        return ends.get((identity, finding.cause), 0) >= finding.started_at
+
+    def see(identity: Identity, finding: Finding) -> None:
+        ends[identity, finding.cause] = max(ends.get((identity, finding.cause), 0), finding.ended_at)
+
+    for thread in earlier:
+        for finding in thread.findings:
+            see(thread.identity, finding)
+    for published in sorted(findings, key=lambda each: (each.step_start, each.finding.started_at)):
+        finding, identity = published.finding, root_rules.identity(published)
+        continued = root_rules.continued(identity)
+        if finding.started_at <= published.step_start and not lasted(identity, finding) and lasted(continued, finding):
+            identity = continued
+        conditions[identity].append(published)
+        see(identity, finding)
+    return conditions
 
 
 def _threads(

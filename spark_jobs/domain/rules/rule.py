@@ -48,10 +48,12 @@ class Rule:
     whole finding shows it. `shows_persistence`: the evidence says whether it is persistent.
 
     `spreads_by`: what findings of several groups share if one event caused them all (None: each group has its own).
-    `per_broker`: each broker has its own findings. `is_blind`: the group's state is unknown while it lasts. `headline`:
-    an incident in a sentence, with `{groups}`, `{topics}`, `{queues}`, `{brokers}`, `{subjects}` and `{members}` as it
-    names them; `{members:has|have}` agrees with their number. `detail`: what the worst finding adds to the headline
-    after a colon. `broker`: the only broker that a finding points to, None: there is none.
+    `continues`: the rule whose condition a finding with the same cause may continue in the next step, as only the step
+    in which it began shows which of both it is. `per_broker`: each broker has its own findings. `is_blind`: the
+    group's state is unknown while it lasts. `headline`: an incident in a sentence, with `{groups}`, `{topics}`,
+    `{queues}`, `{brokers}`, `{subjects}` and `{members}` as it names them; `{members:has|have}` agrees with their
+    number. `detail`: what the worst finding adds to the headline after a colon. `broker`: the only broker that a
+    finding points to, None: there is none.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Rule:
     probable_cause: Callable[[Condition], str] | None = None
     shows_persistence: bool = False
     spreads_by: Shares | None = None
+    continues: str | None = None
     per_broker: bool = False
     is_blind: bool = False
     headline: str = ""

@@ -199,6 +199,7 @@ CONSUMER_STALLED = Rule(
         ),
     },
     evaluate=_stalled_hits,
+    continues=CONSUMER_STOPPED.name,
     hit_severity=ERROR,
     detail=standing_to_the_end,
     broker=standing_broker,

@@ -25,7 +25,7 @@ KINDS = (
     ("DUPLICATE_CLIENT_ID", ("FIXED_INSTANCE_NAME", "STALE_CONNECTION")),
     ("UNOBSERVED", ("NO_SNAPSHOTS", "NOT_ANSWERED", "SILENT_BROKER")),
     ("UNASSIGNED_QUEUE", ("GROUP_OFFLINE", "CONFIG_HOLE")),
-    ("CONSUMER_STALLED", ("NO_PROGRESS",)),
+    ("CONSUMER_STALLED", ("NO_PROGRESS", "NO_PULL")),
     ("CONSUMER_LAGGING", ("FALLING_BEHIND", "ONE_QUEUE")),
 )
 
@@ -103,8 +103,10 @@ def condition(chance: random.Random, audited: set[tuple[str, int]]) -> Iterator[
             "measures": [("all_of_one_broker", float(chance.randrange(2)))],
             "client_ids": [client] if client else [f"x{chance.randrange(3)}@2"],
         }
+        # What stopped stalls from the next step on.
+        name = "CONSUMER_STOPPED" if rule == "CONSUMER_STALLED" and hour == first else rule
         one = finding(
-            f"{rule}{chance.random()}", rule, hour * 3600 + begin, hour * 3600 + end, cause, severity,
+            f"{rule}{chance.random()}", name, hour * 3600 + begin, hour * 3600 + end, cause, severity,
             topic if is_about_topic else None, client, group, evidence=evidence,
             active_since=step + active * SECOND, silenced_because="known" if chance.random() < 0.03 else None,
         )  # fmt: skip
@@ -145,6 +147,7 @@ def test_incidents_that_continue_from_what_is_carried_are_those_of_the_whole_fol
     expected = incidents(of_seed.findings, of_seed.audited(start_of(0), start_of(HOURS)), RULES)
     found = folded_in_parts(of_seed, cuts)
     assert sorted(expected, key=repr) == sorted(found, key=repr)
+    assert len({one.incident_id for one in found}) == len(found)
 
 
 def test_a_long_condition_names_its_first_and_its_last_findings_and_counts_all() -> None:

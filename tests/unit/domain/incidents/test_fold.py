@@ -144,6 +144,11 @@ before and after hours not audited, it stood   | GROUP_OFFLINE:NO_MEMBERS 03:30-
 … and is resolved when snapshots are back      | GROUP_OFFLINE:NO_MEMBERS 03:30-04:30; UNOBSERVED:NO_SNAPSHOTS 04:30-06:15 severity=WARN | | UNOBSERVED 04:30-06:15 g NO_SNAPSHOTS WARN 1 0; GROUP_OFFLINE 03:30-06:15 g NO_MEMBERS ERROR 1 0
 … not by silence since just before the step    | GROUP_OFFLINE:NO_MEMBERS 02:30-02:59; UNOBSERVED:NO_SNAPSHOTS 03:00-05:00 since=02:59 severity=INFO | 0-5 | UNOBSERVED 02:59-open g NO_SNAPSHOTS INFO 1 0; GROUP_OFFLINE 02:30-open g NO_MEMBERS ERROR 1 0
 the recorder stops for all groups at once      | UNOBSERVED:NO_SNAPSHOTS 04:30-05:00 group=a severity=INFO; UNOBSERVED:NO_SNAPSHOTS 04:30-05:00 group=b severity=INFO; UNOBSERVED:NO_SNAPSHOTS 04:30-05:00 group=c severity=INFO | 0-5 | UNOBSERVED 04:30-open a,b,c NO_SNAPSHOTS INFO 3 0
+what stopped in one step stalls in the next    | CONSUMER_STOPPED:NO_PULL 02:20-03:00 topic=t; CONSUMER_STALLED:NO_PULL 03:00-05:10 topic=t | | CONSUMER_STOPPED 02:20-05:10 g NO_PULL ERROR 1 0
+… for another cause that is another            | CONSUMER_STOPPED:NO_PULL 02:20-03:00 topic=t; CONSUMER_STALLED:NO_ANSWER 03:00-05:10 topic=t | | CONSUMER_STALLED 03:00-05:10 g NO_ANSWER ERROR 1 0; CONSUMER_STOPPED 02:20-03:00 g NO_PULL ERROR 1 0
+… nor what begins in the next                  | CONSUMER_STOPPED:NO_PULL 02:20-03:00 topic=t; CONSUMER_STALLED:NO_PULL 03:01-05:10 topic=t | | CONSUMER_STALLED 03:01-05:10 g NO_PULL ERROR 1 0; CONSUMER_STOPPED 02:20-03:00 g NO_PULL ERROR 1 0
+… nor what was over before its end             | CONSUMER_STOPPED:NO_PULL 02:20-02:59 topic=t; CONSUMER_STALLED:NO_PULL 03:00-05:10 topic=t | | CONSUMER_STALLED 03:00-05:10 g NO_PULL ERROR 1 0; CONSUMER_STOPPED 02:20-02:59 g NO_PULL ERROR 1 0
+… nor what had stalled before                  | CONSUMER_STALLED:NO_PULL 02:10-05:10 topic=t; CONSUMER_STOPPED:NO_PULL 02:20-03:00 topic=t | | CONSUMER_STOPPED 02:20-03:00 g NO_PULL ERROR 1 0; CONSUMER_STALLED 02:10-05:10 g NO_PULL ERROR 1 0
 INFO opens nothing                             | LOAD_IMBALANCE:HASH_RING 03:00-04:00 severity=INFO topic=t | |
 nor does what is silenced, with its symptoms   | GROUP_OFFLINE:NO_MEMBERS 03:00-06:00 silenced_because=known; > UNASSIGNED_QUEUE:GROUP_OFFLINE 03:00-06:00 topic=t | |
 … until the silence ends                       | GROUP_OFFLINE:NO_MEMBERS 03:00-05:00 silenced_because=known; GROUP_OFFLINE:NO_MEMBERS 05:00-06:00; > UNASSIGNED_QUEUE:GROUP_OFFLINE 03:00-06:00 topic=t | | GROUP_OFFLINE 05:00-06:00 g NO_MEMBERS ERROR 1 1
@@ -395,6 +400,14 @@ def test_a_client_is_itself_whatever_its_name() -> None:
     parts = [part for one in folded(found) for part in one.root_causes]
     assert sorted((part.client_id, part.subject) for part in parts) == sorted(zip(names, names, strict=True))
     assert [one.root_causes[0].client_id for one in folded(written(hung))] == [None]
+
+
+def test_two_of_a_kind_in_one_step_have_two_ids() -> None:
+    """The id of the first is that which it had before the second began."""
+    first, second = (published(time, OFFLINE, NOBODY) for time in ("03:05-03:10", "03:40-03:50"))
+    alone = folded(first)[0].incident_id
+    (later, earlier) = folded(first, second)
+    assert earlier.incident_id == alone != later.incident_id
 
 
 def test_the_id_stays_when_more_is_audited() -> None:
