@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.brokers import brokers_without_master
 from spark_jobs.domain.kernel.sample_pairs import sample_pairs
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
@@ -149,7 +150,9 @@ def _owners(parts: Sequence[IntervalProgress], queue: Place) -> Sequence[str | N
 
 
 def _unwritten(step: AuditedStep, topic: str, per_queue: Production) -> set[Place]:
-    """The write queues of brokers that got no message in any of them, while all routes let producers write to them."""
+    """The write queues of brokers that got no message in any of them, while all routes let producers write to them and
+    name a master.
+    """
     start, end = int(per_queue.start.min()), int(per_queue.end.max())
     routes = [span.state for span in step.routes.get(topic, ()) if span.start < end and start < span.end]
     writable = ([entry for entry in route if entry.perm & PERM_WRITE and entry.write_queue_nums] for route in routes)
@@ -157,7 +160,8 @@ def _unwritten(step: AuditedStep, topic: str, per_queue: Production) -> set[Plac
     is_empty = (per_queue.produced == 0) & per_queue.is_complete
     empty = {queue for queue, none in zip(per_queue.queues, is_empty.tolist(), strict=True) if none}
     unwritten: set[Place] = set()
-    for broker in set.intersection(*map(set, write_queues)) if routes else ():
+    written_to = set.intersection(*map(set, write_queues)) if routes else set[str]()
+    for broker in written_to - brokers_without_master(step, topic, (start, end)):
         queues = {(broker, queue_id) for counts in write_queues for queue_id in range(counts[broker])}
         unwritten |= queues if queues <= empty else set()
     return unwritten

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.model.history import UNKNOWN, Place
+from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Place
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.rules.producer_skew import RULE, skew
 from tests.support.builders import allocation, audited_step, interval, members, span, with_samples
+from tests.support.kernel import series_of
 from tests.support.samples import offsets, progress
 from tests.support.tables import cells
 from tests.support.times import START, micros
@@ -131,13 +132,20 @@ def of_brokers(
     return replace(part, interval=replace(part.interval, allocation=owned))
 
 
-def unwritten(parts: Sequence[IntervalProgress], routes: Mapping[tuple[int, int], Sequence[RouteSaid]]) -> list[Place]:
-    """The queues of brokers without messages; `routes`: by time (name, perm, read and write queues) of each broker."""
+def unwritten(
+    parts: Sequence[IntervalProgress],
+    routes: Mapping[tuple[int, int], Sequence[RouteSaid]],
+    slaves: Sequence[tuple[int, frozenset[str]]] = (),
+) -> list[Place]:
+    """The queues of brokers without messages; `routes`: by time (name, perm, read and write queues) of each broker;
+    `slaves`: by time the brokers that have no master.
+    """
     spans = [
         Span(micros(start), micros(end), micros(end), tuple(RouteEntry(*entry) for entry in said))
         for (start, end), said in routes.items()
     ]
-    hits = list(RULE.hits(replace(step_with(*parts), routes={"t": spans})))
+    history = GroupHistory("c", "g", masterless={"t": series_of(slaves)})
+    hits = list(RULE.hits(replace(step_with(*parts), routes={"t": spans}, history=history)))
     assert {(hit.cause, hit.severity) for hit in hits} <= {("BROKER_WITHOUT_MESSAGES", "WARN")}
     assert {hit.queue.role for hit in hits if hit.queue} <= {"WITHOUT_MESSAGES"}
     return [(hit.queue.broker_name, hit.queue.queue_id) for hit in hits if hit.queue]
@@ -176,6 +184,14 @@ def test_a_broker_that_could_not_be_written_to_all_the_time_is_not_meant() -> No
     assert unwritten([part], {(0, 1800): (B, ("z", 4, 2, 2)), (1800, 3600): (B, Z)}) == []
     before_and_after = {(-60, 0): (B,), (0, 3600): (B, Z), (3600, 3660): (B,)}
     assert unwritten([part], before_and_after) == [("z", 0), ("z", 1)]
+
+
+def test_producers_cannot_write_to_a_broker_without_master() -> None:
+    """However its slave's route has the permission."""
+    part = of_brokers(150, 100, 0, 0)
+    seen = [(micros(at), frozenset("z" if at == 1200 else "")) for at in range(0, 3600, 20)]
+    assert unwritten([part], {(0, 3600): (B, Z)}, seen) == []
+    assert unwritten([part], {(0, 3600): (B, Z)}, seen[:60]) == [("z", 0), ("z", 1)]
 
 
 def test_a_broker_must_be_known_to_get_nothing_whenever_the_others_are_known() -> None:
