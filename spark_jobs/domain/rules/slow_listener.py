@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
+from spark_jobs.domain.diagnosis.scaling import without_effect
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import busy_spans, seen_twice
 from spark_jobs.domain.kernel.consume_statuses import ResponseTimes, slowed_listeners, status_samples
@@ -28,6 +30,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per (client, span in which nearly all its threads were busy), one condition per client; and one per
     (client, topic, snapshot at which its listener was slower than usual), one condition per client and topic.
     """
+    does_not_scale = cache(lambda: _does_not_scale(step))
     for client_id, spans in busy_spans(step).items():
         for busy_span in spans:
             weight = busy_span.state.busy_threads / busy_span.state.consume_threads
@@ -35,7 +38,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             hints = (
                 _has_fewer_threads(step, client_id, busy_span),
                 _starves(step.history.clients[client_id], busy_span),
+                _became_slower(step, step.history.clients[client_id], busy_span),
                 _when_members_leave(step, spans),
+                does_not_scale(),
             )
             yield replace(hit, hint=" ".join(filter(None, hints)) or None)
     for client_id, client in step.history.clients.items():
@@ -77,6 +82,25 @@ def _starves(client: ClientHistory, span: Span[BusyClient]) -> str | None:
     )
 
 
+def _became_slower(step: AuditedStep, client: ClientHistory, span: Span[BusyClient]) -> str | None:
+    """A sentence, if a message of the topic that takes most threads takes much longer than at the step's beginning."""
+    samples, thresholds, times = status_samples(client), step.settings.thresholds, client.series.times
+    seen = client.series.inside(step.window.start, span.end)
+    rows = np.arange(*samples.snapshot.searchsorted((seen.start, seen.stop)))
+    rows = rows[samples.consumed_tps[rows] > 0]
+    if not rows.size:
+        return None
+    now = rows[samples.snapshot[rows] == samples.snapshot[rows[-1]]]
+    last = now[(samples.message_ms[now] * samples.consumed_tps[now]).argmax()]
+    first = rows[samples.topic[rows] == samples.topic[last]][0]
+    before, after = samples.message_ms[first], samples.message_ms[last]
+    if not after >= max(before * thresholds.rt_rise_ratio, thresholds.slow_rt_ms):
+        return None
+    at, until = (_second(int(times[samples.snapshot[row]])) for row in (first, last))
+    topic = samples.topics[samples.topic[last]]
+    return f"A message of {topic} took {before:,.0f} ms at {at}, and {after:,.0f} ms at {until}."
+
+
 def _when_members_leave(step: AuditedStep, spans: Iterable[Span[BusyClient]]) -> str | None:
     """A sentence on the times at which threads became busy because members had left, if there are two at least.
     Clients report what they consumed in the minute before.
@@ -87,11 +111,26 @@ def _when_members_leave(step: AuditedStep, spans: Iterable[Span[BusyClient]]) ->
     times = [before_one[-1] for before_one in before if before_one]
     if len(times) < _SEVERAL:
         return None
-    last = format_utc(from_micros(times[-1]).replace(microsecond=0))
     return (
-        f"It began {len(times):,} times after members had left, last at {last}: those that stay are too few. If an "
-        "autoscaler removes them, let it keep more, or wait longer before it removes any."
+        f"It began {len(times):,} times after members had left, last at {_second(times[-1])}: those that stay are too "
+        "few. If an autoscaler removes them, let it keep more, or wait longer before it removes any."
     )
+
+
+def _does_not_scale(step: AuditedStep) -> str | None:
+    """A sentence, if other numbers of members consumed the same of a topic."""
+    for topic in sorted({row.interval.topic for row in step.progress if row.interval.is_ordinary}):
+        if paces := without_effect(step, topic):
+            before, after = paces
+            return (
+                f"Since {_second(after.start)} {count(after.members, 'member')} consumed {after.rate:,.0f} messages/s "
+                f"of {topic}, {before.members:,} before {before.rate:,.0f}: what the listener calls is the limit."
+            )
+    return None
+
+
+def _second(moment: int) -> str:
+    return format_utc(from_micros(moment).replace(microsecond=0))
 
 
 def _hit(

@@ -46,6 +46,7 @@ class Limit(StrEnum):
     PULLS = "PULLS"
     LARGE_MESSAGES = "LARGE_MESSAGES"
     ORDERED_QUEUES = "ORDERED_QUEUES"
+    DEPENDENCY = "DEPENDENCY"
     LISTENER = "LISTENER"
     LISTENER_AND_QUEUES = "LISTENER_AND_QUEUES"
     POP_MEMBERS = "POP_MEMBERS"
@@ -67,6 +68,7 @@ class GrowthFacts:
     owner: Owner | None = Owner.CLIENT
     room: bool = True
     popped: bool = False
+    scales: bool = True
 
 
 class HeldBack(NamedTuple):
@@ -166,6 +168,7 @@ _FITS: dict[Limit, Callable[[GrowthFacts], bool]] = {
     ),
     # A group takes its time to agree.
     Limit.NO_BACKLOG: lambda facts: facts.owner is None and facts.named is None,
+    Limit.DEPENDENCY: lambda facts: facts.named is Limit.LISTENER and not facts.scales,
     Limit.LISTENER: lambda facts: facts.named is Limit.LISTENER and facts.room and not facts.popped,
     Limit.LISTENER_AND_QUEUES: lambda facts: facts.named is Limit.LISTENER and not facts.popped,
     Limit.POP_MEMBERS: lambda facts: facts.named is Limit.LISTENER,
@@ -225,14 +228,16 @@ ADVICE: dict[Limit, str] = {
     Limit.REWOUND: "No: consumer offsets went back, and {peak}. They are no load: the group had consumed them before.",
     Limit.NO_PROGRESS: "No: for a time no message of some queues was consumed, and {peak}. Find out what their owners "
     "waited for.",
-    Limit.PULLS: "No: pulls brought less than came, while threads were idle, and {peak}. Add queues, lower "
-    "pullInterval, or let clients read from a slave.",
+    Limit.PULLS: "No: pulls brought less than came, while threads were idle, and {peak}. Raise a small "
+    "pullBatchSize, add queues, lower pullInterval, or let clients read from a slave.",
     Limit.LARGE_MESSAGES: "No: large messages filled a client's cache while its threads were idle, and {peak}. Raise "
     "pullThresholdSizeForQueue.",
     Limit.ORDERED_QUEUES: "Only after queues are added: an orderly consumer has one thread for each queue, {members} "
     "shared {queues}, and {peak}. Or make the listener faster.",
     Limit.IMBALANCE: "Unknown: the members with more than an even share of the queues fell behind, and only they did, "
     "and {peak}. First make the shares even.",
+    Limit.DEPENDENCY: "No: more members consumed no more than fewer, so what the listener calls (a database, for "
+    "example) is the limit, and {peak}. Make that faster, or call it less.",
     Limit.LISTENER: f"{_YES}, {_CAN_HANDLE}: the listener was the limit, {{members}} shared {{queues}}, and "
     "{peak}.{threads}",
     Limit.LISTENER_AND_QUEUES: "No: the listener was the limit, {members} shared {queues}, and {peak}. Make it "

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
+from functools import cache
 from itertools import chain
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from spark_jobs.domain.diagnosis.diagnoses import Diagnosis, by_queue
 from spark_jobs.domain.diagnosis.facts import Owner
 from spark_jobs.domain.diagnosis.pulls import has_few_in_hand
+from spark_jobs.domain.diagnosis.scaling import without_effect
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.handed_out import may_be_behind_proxies
 from spark_jobs.domain.kernel.removed_queues import RemovedQueue, removed_queues
@@ -42,6 +45,7 @@ def held_back(
     offsets = {**step.history.offsets, **step.unread}
     lagging = list(lagging_queues(queues, offsets, step.window, step.settings, unconsumed_times(findings)))
     signs, stood = _signs(step, findings, lagging), by_queue(step)
+    scales = cache(lambda topic: without_effect(step, topic) is None)
     piles: dict[Limit, list[_Limited]] = {}
     left = {MessageQueue(each.topic, *each.queue): each for each in removed_queues(step)}
     by_finding = {about for about, of in signs.items() if any(_QUEUES_REMOVED in _names(sign) for _, sign in of)}
@@ -51,7 +55,7 @@ def held_back(
     for queue in lagging:
         name = MessageQueue(queue.topic, *queue.queue)
         if name not in removed:
-            limit, limited = _limited(signs, queue, stood.get(name, ()))
+            limit, limited = _limited(signs, queue, stood.get(name, ()), scales=scales(queue.topic))
             piles.setdefault(limit, []).append(limited)
     for limit, finding in chain.from_iterable(signs.get(each, ()) for each in unknown):
         if finding.rule in _NOBODY_CONSUMES:
@@ -156,7 +160,7 @@ def _removed_queue(queue: RemovedQueue, window: StepWindow) -> LaggingQueue:
     return LaggingQueue(queue.topic, queue.queue, queue.backlog, waited, [], time, np.array([queue.backlog, 0]))
 
 
-def _limited(signs: _Signs, queue: LaggingQueue, stood: Sequence[Diagnosis]) -> tuple[Limit, _Limited]:
+def _limited(signs: _Signs, queue: LaggingQueue, stood: Sequence[Diagnosis], *, scales: bool) -> tuple[Limit, _Limited]:
     """The limit under which the queue's backlog grew most, of equals the first that is one; but why it stood, if that
     was afterwards, and for most of the time that messages waited.
     """
@@ -164,7 +168,7 @@ def _limited(signs: _Signs, queue: LaggingQueue, stood: Sequence[Diagnosis]) -> 
     for standing, _, _, line in stood:
         if standing.start >= end and 2 * queue.waited_in(standing.start, standing.end) > queue.waited:
             return Limit(line.bottleneck), (queue, queue.growths, set())
-    growths = [(growth, *_limit_of_growth(signs, growth, stood)) for growth in queue.growths]
+    growths = [(growth, *_limit_of_growth(signs, growth, stood, scales=scales)) for growth in queue.growths]
     messages = Counter[Limit]()
     for growth, limit, _ in growths:
         messages[limit] += growth.messages
@@ -174,7 +178,9 @@ def _limited(signs: _Signs, queue: LaggingQueue, stood: Sequence[Diagnosis]) -> 
     return main, (queue, [growth for growth, _ in of_main], set().union(*(ids for _, ids in of_main)))
 
 
-def _limit_of_growth(signs: _Signs, growth: Growth, stood: Sequence[Diagnosis]) -> tuple[Limit, Set[str]]:
+def _limit_of_growth(
+    signs: _Signs, growth: Growth, stood: Sequence[Diagnosis], *, scales: bool
+) -> tuple[Limit, Set[str]]:
     """The limit under which a queue's backlog grew in one interval, and the owners that its findings name.
 
     Where owners are not known, some findings still tell the limit. Where the broker hands out the messages to all
@@ -188,7 +194,7 @@ def _limit_of_growth(signs: _Signs, growth: Growth, stood: Sequence[Diagnosis]) 
     if interval.is_shared_out:
         relevant = [sign for sign in relevant if _is_about_all(sign[0], relevant, owners)]
     named = min((limit for limit, _ in relevant), key=[*Limit].index, default=None)
-    facts = _facts(growth, named, owners, stood)
+    facts = replace(_facts(growth, named, owners, stood), scales=scales)
     client_ids = (finding.evidence.client_ids for limit, finding in relevant if limit is facts.named)
     return limit_of(facts), set(owners).intersection(chain.from_iterable(client_ids))
 

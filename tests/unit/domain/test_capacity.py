@@ -56,6 +56,9 @@ busy threads                             | LISTENER        | CLIENT       | room
 … with a queue for each member           | LISTENER        | CLIENT       |             | LISTENER_AND_QUEUES
 … by POP                                 | LISTENER        | CLIENT       | popped      | POP_MEMBERS
 … whether it has room or not             | LISTENER        | HANDED_OUT   | popped room | POP_MEMBERS
+… and more members consumed no more      | LISTENER        | CLIENT       | fixed room  | DEPENDENCY
+… nor would they by POP                  | LISTENER        | CLIENT       | fixed popped | DEPENDENCY
+… whatever else limits it                | STUCK_CONSUMER  | CLIENT       | fixed room  | STUCK_CONSUMER
 what a finding says                      | STUCK_CONSUMER  | CLIENT       | room        | STUCK_CONSUMER
 … also if no member owns the queue       | ALLOCATION      | nobody       | room        | ALLOCATION
 a call that takes as long as it stood    | LISTENER_AND_QUEUES | CLIENT   | room        | LISTENER_AND_QUEUES
@@ -81,12 +84,13 @@ def test_the_first_line_that_fits_is_the_limit(named: str, owner: str, of: str, 
 
 def facts(named: str, owner: str, of: str) -> GrowthFacts:
     known = Owner(owner) if owner in set(Owner) else None
-    return GrowthFacts(None if named == "-" else Limit(named), known, "room" in of.split(), "popped" in of.split())
+    room, popped, fixed = (fact in of.split() for fact in ("room", "popped", "fixed"))
+    return GrowthFacts(None if named == "-" else Limit(named), known, room, popped, not fixed)
 
 
 def test_every_combination_has_a_limit_and_more_members_help_only_if_threads_are_busy_or_nobody_is_there() -> None:
     bools = (False, True)
-    combinations = (GrowthFacts(*values) for values in product((None, *Limit), (None, *Owner), bools, bools))
+    combinations = (GrowthFacts(*values) for values in product((None, *Limit), (None, *Owner), bools, bools, bools))
     limits = {facts: limit_of(facts) for facts in combinations}
     assert set(limits.values()) == set(Limit)
     # LISTENER depends on the shares; all other limits of a finding are that of the queue.

@@ -1,0 +1,62 @@
+"""Times in which other numbers of members consumed the same while messages waited: what they call is the limit."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.model.history import UNKNOWN
+from spark_jobs.domain.model.window import SECOND
+
+#: Of what the added members would add if each did as much as those before, less than this is nothing.
+_EFFECT = 0.25
+_WAITING_SECONDS = 60
+
+
+class ConsumedBy(NamedTuple):
+    """A time `[start, end)` (microseconds) in which so many members owned the queues of a topic, and consumed so many
+    messages a second, while there was always more to do.
+    """
+
+    start: int
+    end: int
+    members: int
+    rate: float
+
+
+def without_effect(step: AuditedStep, topic: str) -> tuple[ConsumedBy, ConsumedBy] | None:
+    """The last two successive times, each of `verdict_window_seconds` at least, in which other numbers of members
+    consumed the same; None: there are none.
+    """
+    minimum = step.settings.thresholds.verdict_window_seconds * SECOND
+    lasting = [each for each in _times(step, topic) if each.end - each.start >= minimum]
+    return next(((before, after) for before, after in reversed([*pairwise(lasting)]) if _is_same(before, after)), None)
+
+
+def _is_same(before: ConsumedBy, after: ConsumedBy) -> bool:
+    fewer, more = sorted((before, after), key=lambda each: each.members)
+    gain = more.rate / fewer.rate - 1
+    return more.members > fewer.members and gain < _EFFECT * (more.members / fewer.members - 1)
+
+
+def _times(step: AuditedStep, topic: str) -> Iterator[ConsumedBy]:
+    """One per time with the same number of owners in which messages for a minute waited at all its samples."""
+    rows = [row for row in step.progress if row.interval.topic == topic and _owners(row) and row.start < row.end]
+    for members, together in groupby(sorted(rows, key=lambda row: row.start), key=_owners):
+        of_time = list(together)
+        seconds = (of_time[-1].end - of_time[0].start) / SECOND
+        rate = _sum(of_time, "consumed") / seconds
+        if rate > 0 and min(_sum([row], "lag_last") for row in of_time) >= _WAITING_SECONDS * rate:
+            yield ConsumedBy(of_time[0].start, of_time[-1].end, members, rate)
+
+
+def _owners(row: IntervalProgress) -> int:
+    allocation = row.interval.allocation
+    return len({owner for owners in allocation.owners for owner in owners}) if allocation else 0
+
+
+def _sum(rows: Sequence[IntervalProgress], column: str) -> int:
+    numbers = np.concatenate([getattr(row, column) for row in rows])
+    return int(numbers[numbers != UNKNOWN].sum())
