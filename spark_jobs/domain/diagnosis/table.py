@@ -238,7 +238,7 @@ LINES: tuple[TableLine, ...] = (
         "one: the application may keep its offsets elsewhere), and no report shows that pulls bring nothing",
         "No message of these queues was ever consumed. Check that the owner's host reaches the address that the broker "
         "registers, that the owner pulls the queue, and that its first message does not hang in the listener.",
-        "STUCK_CONSUMER",
+        "NO_PROGRESS",
     ),
     TableLine(
         StandingCause.OWNERS_UNKNOWN,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from spark_jobs.domain.diagnosis.diagnoses import times_of
+from spark_jobs.domain.diagnosis.standing import standing_seconds
 from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import symptoms, unwell_spans
@@ -26,6 +27,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     miscounts.
     """
     miscounted = times_of(step, StandingCause.MISCOUNTED)
+    # A shorter burst, or the rest of a pause, is what the cache is for.
+    minimum = max(step.settings.thresholds.stalled_after_seconds, standing_seconds(step))
     for client_id, spans in unwell_spans(step).items():
         throttled_spans = symptoms(spans, lambda report: report.symptoms.throttled, lambda throttled: throttled.queue)
         for start, end, _, throttled in throttled_spans:
@@ -37,6 +40,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 *(end, throttled.cause, throttled.queue.topic, client_id),
                 queue=FindingQueue(*throttled.queue, THROTTLED),
                 implicated=client_id,
+                minimum_seconds=None if by_span else minimum,
                 severity=ERROR if by_span and _is_stopped(step, throttled.queue) else WARN,
                 weight=_beyond(throttled),
                 measures={name: getattr(throttled, name) for name in _MEASURES},
@@ -66,8 +70,6 @@ def _oldest_since(step: AuditedStep, client_id: str, queue: MessageQueue, at: in
     return int(samples.times[differs[-1] + 1 if len(differs) else 0])
 
 
-#: A shorter burst, or the rest of a pause, is what the cache is for.
-_LASTS = "stalled_after_seconds"
 _SLOWER = "The consumer is slow, not the broker: make the listener faster or give it more threads."
 
 RULE = Rule(
@@ -79,13 +81,12 @@ RULE = Rule(
     decided_by="Two successive client snapshots show the queue above the client's `pullThresholdForQueue`, "
     "`pullThresholdSizeForQueue` or `consumeConcurrentlyMaxSpan` (unknown: `cached_messages`, `cached_mib`, "
     "`cached_span`). Limits per topic are divided among the client's queues. Messages and MiB for "
-    "`stalled_after_seconds` (120). WARN.",
+    "`stalled_after_seconds` (120, and three collection intervals). WARN.",
     causes={
-        ThrottleCause.CACHED_MESSAGES: Cause("too many messages of the queue", _SLOWER, lasts=_LASTS),
+        ThrottleCause.CACHED_MESSAGES: Cause("too many messages of the queue", _SLOWER),
         ThrottleCause.CACHED_SIZE: Cause(
             "too many MiB of the queue",
             f"{_SLOWER} If single messages are large, raise pullThresholdSizeForQueue.",
-            lasts=_LASTS,
         ),
         ThrottleCause.CACHED_SPAN: Cause(
             "the oldest cached message is too far behind the newest",

@@ -20,6 +20,7 @@ TIMES = range(0, 660, 20)
 SUBSCRIBED = frozenset({("t", "*")})
 
 #: What a client says that consumes in order; and of queue 0, what its owner has in hand.
+CONCURRENT = {"consume_orderly": False}
 ORDERLY = {"consume_orderly": True, "message_model": "CLUSTERING"}
 HOLDS = {"cached_count": 5, "cached_min_offset": 100, "cached_max_offset": 104}
 
@@ -71,6 +72,15 @@ def causes(
         ("RETRIED_IN_PLACE", {"queue": HOLDS, "failed": 0.1, "said": ORDERLY}),
         ("NO_LOCK", {"queue": HOLDS | {"locked": False}, "said": ORDERLY}),
         ("NOTHING_PULLED", {"queue": {"cached_count": 0}}),
+        (
+            "NOT_COMMITTED",
+            {"queue": {"cached_count": 0}, "consumes_until": 640, "said": CONCURRENT, "language": "JAVA"},
+        ),
+        (
+            "NOTHING_PULLED",
+            {"queue": {"cached_count": 0}, "consumes_until": 120, "said": CONCURRENT, "language": "JAVA"},
+        ),
+        ("NOTHING_PULLED", {"queue": {"cached_count": 0}, "consumes_until": 640, "said": CONCURRENT, "language": "GO"}),
         ("MISCOUNTED", {"queue": {"cached_count": 0, "cached_mib": 101}}),
         ("NOTHING_PULLED", {"queue": {"cached_count": 0, "cached_mib": 100}}),
         ("LISTENER_HANGS", {"queue": HOLDS | {"cached_mib": 101}}),

@@ -65,3 +65,14 @@ def test_a_client_that_counts_too_many_mib_and_holds_nothing_is_not_slow(cached_
         read.append(offsets(second, (second + 1, min(second, 100), 1)))
     step = recorded_step(rows, replayed("t", 0, 660, {"c1": [0]}, 1), read=read)
     assert [hit.cause for hit in RULE.hits(step)] == causes
+
+
+@pytest.mark.parametrize(("cadence", "minimum"), [(20, 120), (40, 120), (60, 180)])
+def test_a_burst_is_no_matter_of_the_collection_interval(cadence: int, minimum: int) -> None:
+    """Two snapshots a minute apart stand for two minutes: three are needed."""
+    rows = [
+        client(second, owned_queues=[held("t", 0, second, {"cached_count": 1500})])
+        for second in range(0, 3 * cadence, cadence)
+    ]
+    (hit,) = RULE.hits(recorded_step(rows, settings=settings(cadence)))
+    assert hit.minimum_seconds == minimum
