@@ -16,7 +16,7 @@ from spark_jobs.domain.model.history import UNKNOWN, Matrix, Place
 from spark_jobs.domain.model.message_queue import PERM_WRITE
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, Time
+from spark_jobs.domain.model.window import SECOND, Time, common
 from spark_jobs.domain.rules.links import topics
 from spark_jobs.domain.rules.rising import rising_time
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -48,11 +48,15 @@ class Skew(NamedTuple):
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """One per (topic, queue far above the mean, owner, its time), and per queue of a broker without messages."""
+    """One per (topic, queue far above the mean, owner, its time), and per queue of a broker that gets no messages, or
+    none any more.
+    """
     measured = (progress for progress in step.progress if progress.interval.is_ordinary and len(progress.produced))
     for topic, parts in by_key(measured, lambda progress: progress.interval.topic).items():
         if _may_be_skewed(parts, step.settings.thresholds):
             yield from _topic_hits(step, topic, parts)
+        if _may_be_silent(step, topic):
+            yield from _silent_hits(step, topic, production(parts))
 
 
 def production(parts: Sequence[IntervalProgress]) -> Production:
@@ -150,21 +154,56 @@ def _owners(parts: Sequence[IntervalProgress], queue: Place) -> Sequence[str | N
 
 
 def _unwritten(step: AuditedStep, topic: str, per_queue: Production) -> set[Place]:
-    """The write queues of brokers that got no message in any of them, while all routes let producers write to them and
-    name a master.
-    """
-    start, end = int(per_queue.start.min()), int(per_queue.end.max())
-    routes = [span.state for span in step.routes.get(topic, ()) if span.start < end and start < span.end]
-    writable = ([entry for entry in route if entry.perm & PERM_WRITE and entry.write_queue_nums] for route in routes)
-    write_queues = [{entry.broker_name: entry.write_queue_nums for entry in entries} for entries in writable]
+    """The write queues of brokers that got no message in any of them."""
     is_empty = (per_queue.produced == 0) & per_queue.is_complete
     empty = {queue for queue, none in zip(per_queue.queues, is_empty.tolist(), strict=True) if none}
-    unwritten: set[Place] = set()
-    written_to = set.intersection(*map(set, write_queues)) if routes else set[str]()
-    for broker in written_to - brokers_without_master(step, topic, (start, end)):
-        queues = {(broker, queue_id) for counts in write_queues for queue_id in range(counts[broker])}
-        unwritten |= queues if queues <= empty else set()
-    return unwritten
+    of_brokers = _write_queues(step, topic, (int(per_queue.start.min()), int(per_queue.end.max())))
+    return set[Place]().union(*(queues for queues in of_brokers.values() if queues <= empty))
+
+
+def _write_queues(step: AuditedStep, topic: str, time: Time) -> dict[str, set[Place]]:
+    """By broker its write queues; of brokers that all routes of the time let producers write to, with a master."""
+    routes = [span.state for span in step.routes.get(topic, ()) if common((span.start, span.end), time)]
+    writable = ([entry for entry in route if entry.perm & PERM_WRITE and entry.write_queue_nums] for route in routes)
+    counts = [{entry.broker_name: entry.write_queue_nums for entry in entries} for entries in writable]
+    written_to = set.intersection(*map(set, counts)) if routes else set[str]()
+    return {
+        broker: {(broker, queue_id) for of_route in counts for queue_id in range(of_route[broker])}
+        for broker in written_to - brokers_without_master(step, topic, time)
+    }
+
+
+def _may_be_silent(step: AuditedStep, topic: str) -> bool:
+    """A quick check, False for most topics: some queues got nothing at the end of the step, while others did."""
+    samples, window = step.history.offsets.get(topic), step.window
+    if samples is None:
+        return False
+    since = window.end - step.settings.thresholds.verdict_window_seconds * SECOND
+    end = samples.end_offset[samples.inside(since, window.end)]
+    is_same = end[0] == end[-1] if len(end) else np.ones(0, np.bool_)
+    return bool(is_same.any() and not is_same.all())
+
+
+def _silent_hits(step: AuditedStep, topic: str, per_queue: Production) -> Iterator[RuleHit]:
+    """One per write queue of a broker that got messages, and after some sample none to the end of the step, for
+    `verdict_window_seconds` at least, while the queues of others got `skew_messages_per_queue` each.
+    """
+    samples, thresholds = step.history.offsets[topic], step.settings.thresholds
+    pairs = sample_pairs(samples, samples.inside(step.window.start, step.window.end))
+    for broker in sorted({broker for broker, _ in per_queue.queues}):
+        is_own = np.array([queue[0] == broker for queue in samples.queues])
+        own, elsewhere = pairs.produced[:, is_own], pairs.produced[:, ~is_own]
+        rows = np.flatnonzero((own > 0).any(axis=1))
+        if not len(rows) or not elsewhere.size or (own[rows[-1] :] == UNKNOWN).any():
+            continue
+        time = int(pairs.times[rows[-1]]), step.window.end
+        mean = float(np.maximum(elsewhere[rows[-1] + 1 :], 0).sum() / elsewhere.shape[1])
+        is_long = time[1] - time[0] >= thresholds.verdict_window_seconds * SECOND
+        if is_long and mean >= thresholds.skew_messages_per_queue:
+            for queue in sorted(_write_queues(step, topic, time).get(broker, set()).intersection(per_queue.queues)):
+                place = per_queue.queues.index(queue)
+                hit = _hit(topic, per_queue, place, BROKER_WITHOUT_MESSAGES, WITHOUT_MESSAGES, {"mean": mean})
+                yield replace(hit, start=time[0])
 
 
 def _hit(topic: str, per_queue: Production, place: int, cause: str, role: str, measures: dict[str, float]) -> RuleHit:
@@ -191,9 +230,11 @@ RULE = Rule(
             "More consumers cannot help: spread the ordering key or selector over more queues.",
         ),
         BROKER_WITHOUT_MESSAGES: Cause(
-            "no writable queue of the broker grew, while others did",
+            "no writable queue of the broker grew, in the step or in its last `verdict_window_seconds` (300) and more, "
+            "while others did",
             "Check the producers' logs. The broker may refuse messages (disk full, master down), producers may avoid "
             "it as slow (sendLatencyFaultEnable), or a queue selector may never choose it.",
+            headline="Producers send no messages of {topics} to {brokers}",
         ),
     },
     evaluate=hits,

@@ -1,12 +1,12 @@
 """REBALANCE_STORM: a group that rebalances again and again, and consumes less each time."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Moves
 from spark_jobs.domain.model.finding import RuleHit
-from spark_jobs.domain.model.severities import WARN
+from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -31,6 +31,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         yield RuleHit(
             *(storm[0][0], storm[-1][0], MEMBER_CHANGES if by_members * 2 >= len(storm) else ROUTE_CHANGES),
             implicated=_client_of(storm),
+            severity=INFO if _is_rolling(storm) else None,
             measures={
                 "minimum_moves": sum(change.least or 0 for change in changes),
                 "queues_moved": sum(change.moved or 0 for change in changes),
@@ -45,6 +46,17 @@ def _client_of(storm: Sequence[_Moment]) -> str | None:
     times = Counter(client_id for of_moment in ids for client_id in of_moment)
     client_id, most = max(times.items(), key=lambda item: (item[1], item[0]), default=(None, 0))
     return client_id if most * 2 >= len(storm) else None
+
+
+def _is_rolling(storm: Sequence[_Moment]) -> bool:
+    """Return whether members changed, and each host joined once at most, and left once at most: a deployment."""
+    joined = Counter(host for _, moves in storm for host in _hosts(change.joined for change in moves))
+    left = Counter(host for _, moves in storm for host in _hosts(change.left for change in moves))
+    return max((*joined.values(), *left.values()), default=0) == 1
+
+
+def _hosts(client_ids: Iterable[Sequence[str]]) -> set[str]:
+    return {client_id.partition("@")[0] for ids in client_ids for client_id in ids}
 
 
 def storms(moments: Sequence[_Moment], minimum: int, within: int) -> list[Sequence[_Moment]]:
@@ -64,7 +76,8 @@ RULE = Rule(
     meaning="The group rebalances again and again. Each time queues get new owners, pause for up to 20 s, and "
     "deliver messages in flight again.",
     decided_by="At least `storm_rebalances` (5) rebalances in less than `storm_seconds` (600), in the step and its "
-    "look-back. `client_ids`: who joined or left in at least half of them.",
+    "look-back. INFO if each host joined and left once at most, as in a rolling deployment. `client_ids`: who "
+    "joined or left in at least half of them.",
     causes={
         MEMBER_CHANGES: Cause(
             "mostly, members joined or left",

@@ -352,8 +352,11 @@ def _peak(held_back: HeldBack, *, at_least: bool) -> str:
 
 
 def _threads(held_back: HeldBack) -> str:
-    if not held_back.slow_members or held_back.threads is None:
-        return ""
-    several = f"The {held_back.slow_members:,} slow members together have"
-    who = "The slow member has" if held_back.slow_members == 1 else several
-    return f" {who} {count(held_back.threads, 'consume thread')}."
+    """Sentences on the members that findings name: how many, and their threads."""
+    slow, members = held_back.slow_members, held_back.members
+    first = f" Only {slow:,} of {count(members, 'member')} {'was' if slow == 1 else 'were'} slow: look there first."
+    whose = "The slow member has" if slow == 1 else f"The {slow:,} slow members together have"
+    threads = held_back.threads
+    return (first if 0 < slow < members else "") + (
+        f" {whose} {count(threads, 'consume thread')}." if slow and threads is not None else ""
+    )

@@ -149,20 +149,25 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
         (group(held("LISTENER", slow=1, threads=1), unknown=1),
          "Yes, at least 1 more consumer, up to 8 in all, if what the listener calls (a database, for example) can "
          "handle it: the listener was the limit, 2 members shared 8 queues, and the backlog reached at least 1,200 "
-         "messages in 4 queues. The slow member has 1 consume thread. The backlog of 1 queue is unknown."),
+         "messages in 4 queues. Only 1 of 2 members was slow: look there first. The slow member has 1 consume thread. "
+         "The backlog of 1 queue is unknown."),
         (group(held("POP_MEMBERS", members=8)),
          "Yes, any number more, if what the listener calls (a database, for example) can handle it: 8 members "
          "popped from 8 queues, and the backlog reached 1,200 messages in 4 queues."),
         (group(held("LISTENER_AND_QUEUES", members=8, slow=2, threads=40)),
          "No: the listener was the limit, 8 members shared 8 queues, and the backlog reached 1,200 messages in 4 "
-         "queues. Make it faster, or give the clients more consume threads. The 2 slow members together have 40 "
-         "consume threads."),
+         "queues. Make it faster, or give the clients more consume threads. Only 2 of 8 members were slow: look there "
+         "first. The 2 slow members together have 40 consume threads."),
         (
             # How many threads they have is not known.
             group(held("LISTENER_AND_QUEUES", members=8, slow=2)),
             "No: the listener was the limit, 8 members shared 8 queues, and the backlog reached 1,200 messages in 4 "
-            "queues. Make it faster, or give the clients more consume threads.",
+            "queues. Make it faster, or give the clients more consume threads. Only 2 of 8 members were slow: look "
+            "there first.",
         ),
+        (group(held("LISTENER_AND_QUEUES", members=2, slow=2)),
+         "No: the listener was the limit, 2 members shared 8 queues, and the backlog reached 1,200 messages in 4 "
+         "queues. Make it faster, or give the clients more consume threads."),
         (group(HeldBack(Limit.UNREADABLE_QUEUES, 0, 0, 0, 0, 0), unknown=3),
          "No: consumers could not read some queues, and messages may wait in queues that were not consumed. Make "
          "them readable (readQueueNums, the topic's read permission, or the broker's brokerPermission). The "

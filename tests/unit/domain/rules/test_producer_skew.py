@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Place
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
@@ -184,6 +185,46 @@ def test_a_broker_that_could_not_be_written_to_all_the_time_is_not_meant() -> No
     assert unwritten([part], {(0, 1800): (B, ("z", 4, 2, 2)), (1800, 3600): (B, Z)}) == []
     before_and_after = {(-60, 0): (B,), (0, 3600): (B, Z), (3600, 3660): (B,)}
     assert unwritten([part], before_and_after) == [("z", 0), ("z", 1)]
+
+
+def silent(last: int, *, pace: int = 1, until: int = 3600, route: RouteSaid = Z, missing: int = -1) -> list[str]:
+    """Queue and time of each hit: broker `b` gets `pace` messages a second in each of two queues, `z` one a second up
+    to a second. `missing`: a snapshot in which `z` is not.
+    """
+    rows: dict[int, list[str]] = {}
+    for second in range(0, until, 60):
+        of_z = [f"{min(second, last)}/?" if second != missing else "-"] * 2
+        rows[second] = [*[f"{pace * second}/?"] * 2, *of_z]
+    queues = [("b", 0), ("b", 1), ("z", 0), ("z", 1)]
+    part = of_brokers(3600 * pace, 3600 * pace, last, last)
+    spans = [Span(micros(0), micros(3600), micros(3600), (RouteEntry(*B), RouteEntry(*route)))]
+    step = audited_step(part.interval, progress=[part], offsets={"t": offsets(queues, rows)}, routes={"t": spans})
+    hits = [hit for hit in RULE.hits(step) if hit.cause == "BROKER_WITHOUT_MESSAGES"]
+    return [f"{hit.queue.broker_name}:{hit.queue.queue_id} {span(hit)}" for hit in hits if hit.queue]
+
+
+def test_a_broker_that_gets_nothing_any_more() -> None:
+    """From the last sample with a message on."""
+    assert silent(1200) == ["z:0 1200-3600", "z:1 1200-3600"]
+    assert silent(3240) == ["z:0 3240-3600", "z:1 3240-3600"]  # for 360 s
+    assert silent(3360) == []  # for 240 s
+    assert silent(3540) == []
+    assert silent(1200, route=("z", 4, 2, 2)) == []  # producers may not write there
+    assert silent(1200, missing=2400) == []  # it may have got some
+
+
+def test_nothing_for_a_while_is_only_silence_if_much_comes_elsewhere() -> None:
+    """40 messages, or 100, come to each queue of the other broker after 1,200 s."""
+    rows = {0: ["0/?"] * 2, 1200: ["1200/?"] * 2}
+
+    def after(more: int) -> list[RuleHit]:
+        read = offsets([("b", 0), ("z", 0)], {**rows, 3300: ["1200/?"] * 2, 3500: [f"{1200 + more}/?", "1200/?"]})
+        part = of_brokers(1300, 1200, queues=[("b", 0), ("z", 0)])
+        spans = [Span(micros(0), micros(3600), micros(3600), (RouteEntry("b", 6, 1, 1), RouteEntry("z", 6, 1, 1)))]
+        step = audited_step(part.interval, progress=[part], offsets={"t": read}, routes={"t": spans})
+        return list(RULE.hits(step))
+
+    assert [len(after(more)) for more in (99, 100)] == [0, 1]
 
 
 def test_producers_cannot_write_to_a_broker_without_master() -> None:

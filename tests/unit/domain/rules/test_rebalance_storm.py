@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.statuses import Trigger
@@ -107,3 +109,24 @@ def test_two_are_enough_if_so_configured() -> None:
     settings = replace(SETTINGS, thresholds=Thresholds(storm_rebalances=2, storm_seconds=10))
     step = replace(audited_step(settings=settings), rebalances=[rebalance(moment) for moment in (0, 5, 20, 24)])
     assert [span(hit) for hit in RULE.hits(step)] == ["0-5", "20-24"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity"),
+    [
+        # Each of three pods leaves, and comes back with another id.
+        ("-a@1 +a@2 -b@1 +b@2 -c@1 +c@2", "INFO"),
+        ("+a@1 +b@1 +c@1", "INFO"),
+        ("-a@1 +a@2 -a@2", "WARN"),
+        ("+a@1 -b@1 +a@1", "WARN"),
+        ("+a@1 +a@2 +b@1", "WARN"),
+    ],
+)
+def test_a_rolling_deployment_is_no_storm(changes: str, severity: str) -> None:
+    found = [
+        rebalance(
+            10 * place, joined=(change[1:],) if change[0] == "+" else (), left=(change[1:],) if change[0] == "-" else ()
+        )
+        for place, change in enumerate(changes.split())
+    ]
+    assert only(replace(audited_step(settings=SOON), rebalances=found)).severity == severity
