@@ -355,8 +355,8 @@ def _threads(held_back: HeldBack) -> str:
     """Sentences on the members that findings name: how many, and their threads."""
     slow, members = held_back.slow_members, held_back.members
     first = f" Only {slow:,} of {count(members, 'member')} {'was' if slow == 1 else 'were'} slow: look there first."
-    whose = "The slow member has" if slow == 1 else f"The {slow:,} slow members together have"
+    named = "The slow member has" if slow == 1 else f"The {slow:,} slow members together have"
     threads = held_back.threads
     return (first if 0 < slow < members else "") + (
-        f" {whose} {count(threads, 'consume thread')}." if slow and threads is not None else ""
+        f" {named} {count(threads, 'consume thread')}." if slow and threads is not None else ""
     )
