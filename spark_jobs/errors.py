@@ -86,7 +86,9 @@ class SetupError(RebalanceAuditError):
 
 
 class UnexpectedError(IncompleteError):
-    """A fault of Spark, Java or the machine, or a bug; `__cause__` is what was raised."""
+    """A fault of Spark, Java or the machine, or a bug, unless it `is_explained`; `__cause__` is what was raised."""
+
+    is_explained = False
 
 
 class PublishConflictError(IncompleteError):

@@ -55,6 +55,8 @@ def _run(argv: Sequence[str]) -> int:
         # Rich makes a SystemExit(1) of a closed pipe, and has pointed stdout elsewhere.
         return READER_GONE if isinstance(leaving.__context__, BrokenPipeError) else int(leaving.code or 0)
     except UnexpectedError as error:
+        if error.is_explained and not arguments.debug:  # Java may be gone, and cannot be asked again
+            return _failed(error.exit_code, str(error))
         return _unexpected(error.__cause__ or error, arguments)
     except RebalanceAuditError as error:
         return _failed(error.exit_code, str(error))

@@ -76,9 +76,11 @@ def own_error(error: BaseException, folder: Path | None, unexplained: str = "{}"
     missing = needed_extra(error) if isinstance(error, ImportError) else None
     if missing is not None:
         return missing
-    first_line = (str(error).splitlines() or [""])[0]
-    sentence = explained(error, folder) or unexplained.format(f"{type(error).__name__}: {first_line}")
-    return UnexpectedError("\n".join((sentence, *getattr(error, "__notes__", ()))))
+    explanation = explained(error, folder)
+    sentence = explanation or unexplained.format(_text(error).splitlines()[0])
+    own = UnexpectedError("\n".join((sentence, *getattr(error, "__notes__", ()))))
+    own.is_explained = explanation is not None
+    return own
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -10,7 +10,7 @@ import pytest
 from py4j.protocol import Py4JError
 
 from spark_jobs.runtime import faults
-from spark_jobs.runtime.faults import explained
+from spark_jobs.runtime.faults import explained, own_error
 from tests.support.commands import Typed
 
 
@@ -108,3 +108,31 @@ def test_the_command_line_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def _full_disk(*_: object, **__: object) -> None:
     raise os_error(errno.ENOSPC)
+
+
+class _OfJavaError(Exception):
+    """As py4j's: its text comes from Java, which is there once."""
+
+    def __init__(self, answers: int) -> None:
+        self._answers = answers
+
+    def __str__(self) -> str:
+        self._answers -= 1
+        if self._answers < 0:
+            raise ConnectionRefusedError
+        return "java.lang.OutOfMemoryError: Java heap space"
+
+
+@pytest.mark.parametrize(("answers", "said"), [(1, "not enough memory"), (0, "this is a bug: _OfJavaError")])
+def test_java_is_asked_for_its_words_once(
+    answers: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: Typed
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        error = _OfJavaError(answers)
+        raise own_error(error, None) from error
+
+    file = tmp_path / "recording.jsonl"
+    file.write_text("{}\n", encoding="utf-8")
+    monkeypatch.setattr("spark_jobs.api.start.start_spark", lambda *_, **__: None)
+    monkeypatch.setattr("spark_jobs.cli.commands.ingest.ingest", fails)
+    assert said in typed("ingest", file, warehouse=tmp_path / "w", code=4).err

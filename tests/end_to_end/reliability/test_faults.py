@@ -123,7 +123,7 @@ def completes(warehouse: Warehouse, prepared: Prepared, expected: Contents, comm
 def fill(disk: Path, spare: int) -> Path:
     """A file that leaves so many bytes of the disk."""
     filler, found = disk / "filler", os.statvfs(disk)
-    with filler.open("wb") as file, suppress(OSError):
+    with suppress(OSError), filler.open("wb") as file:
         file.write(b"x" * max(0, found.f_bavail * found.f_frsize - spare))
     return filler
 
