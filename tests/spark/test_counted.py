@@ -24,9 +24,10 @@ def started(query: int, root: int, plan: dict[str, Any], description: str = "col
     return {"Event": f"{SQL}ExecutionStart", **ids, "sparkPlanInfo": plan, "description": description}
 
 
-def job(query: int | None, *stages: int) -> dict[str, Any]:
+def job(query: int | None, *stages: int, name: str = "collect at a.py:1") -> dict[str, Any]:
     properties = {} if query is None else {"spark.sql.execution.id": str(query)}
-    return {"Event": "SparkListenerJobStart", "Properties": properties, "Stage Infos": stages}
+    infos = [{"Stage ID": stage, "Stage Name": name} for stage in stages]
+    return {"Event": "SparkListenerJobStart", "Properties": properties, "Stage Infos": infos}
 
 
 def submitted(stage: int) -> dict[str, Any]:
@@ -73,6 +74,7 @@ def test_writes_at_once_are_an_action_each_whatever_spark_takes_for_their_parts(
         job(4, 1),
         started(5, 5, node(location="w/coverage"), saved),
         job(5, 2),
+        job(None, 4, name=saved),
         started(6, 6, node(), "toArrow at rows.py:1"),
         job(6, 3),
     ]

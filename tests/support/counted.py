@@ -16,7 +16,7 @@ _LOG = "_delta_log"
 #: How the plan of a command begins that writes.
 _WRITE = "Execute "
 #: How Spark describes what such commands start, and Delta's own reading. Threads run commands at once, so that Spark
-#: takes what one of them starts for a part of another one, or for a query of its own: it is none.
+#: takes what one of them starts for a part of another one, for a query of its own, or for a job of none: no action.
 _STARTED = ("save at", "sql at", "Delta: ", "$anonfun$recordDelta")
 
 
@@ -39,8 +39,8 @@ def counts(lines: Iterable[str]) -> Counts:
     roots: dict[int, int] = {}
     plans: dict[int, Mapping[str, Any]] = {}
     writes, started = set[int](), set[int]()
-    queries: list[int | None] = []
-    stages = 0
+    queries = set[int]()
+    alone, stages = 0, 0
     for event in map(json.loads, lines):
         name = event["Event"]
         if name in _PLANS:
@@ -53,12 +53,15 @@ def counts(lines: Iterable[str]) -> Counts:
                 started.add(query)
         elif name == "SparkListenerJobStart" and event["Stage Infos"]:
             begun_by = event["Properties"].get("spark.sql.execution.id")
-            queries.append(None if begun_by is None else int(begun_by))
+            if begun_by is not None:
+                queries.add(int(begun_by))
+            elif not event["Stage Infos"][0]["Stage Name"].startswith(_STARTED):
+                alone += 1
         stages += name == "SparkListenerStageSubmitted"
     # A job may be told of before its query; one without a query is an action of its own.
-    begun = {roots.get(query, query) for query in queries if query is not None} - started
+    begun = {roots.get(query, query) for query in queries} - started
     scans = Counter(table for plan in plans.values() for table in _scanned(plan))
-    return Counts(len(writes | begun) + queries.count(None), stages, dict(sorted(scans.items())))
+    return Counts(len(writes | begun) + alone, stages, dict(sorted(scans.items())))
 
 
 def _scanned(plan: Mapping[str, Any]) -> Iterator[str]:
