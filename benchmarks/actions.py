@@ -80,6 +80,8 @@ _SECONDS = StructType([StructField("seconds", DoubleType())])
 #: Does the work once; seconds of its parts, by their names.
 Act = Callable[[], Mapping[str, float]]
 Prepare = Callable[[SparkSession, Target], Act]
+#: Does something with the steps of one group.
+Work = Callable[[StrategySettings, Sequence[AuditedStep]], object]
 
 
 def say(text: str) -> None:
@@ -119,8 +121,8 @@ def audit(spark: SparkSession, target: Target) -> Act:
     return act
 
 
-def of_steps(name: str, work: Callable[[StrategySettings, Sequence[AuditedStep]], object]) -> Prepare:
-    """What `work` does with the steps of each group: plain Python, in processor time of all workers together."""
+def of_steps(name: str, work: Work) -> Prepare:
+    """The `work` on the steps of each group: plain Python, in processor time of all workers together."""
 
     def prepare(spark: SparkSession, target: Target) -> Act:
         gathered = Gathered.of(target.sources(spark))
@@ -176,7 +178,7 @@ def replayed_rows(spark: SparkSession, target: Target) -> DataFrame:
 
 
 def _compared(configured: StrategySettings, steps: Sequence[AuditedStep]) -> None:
-    """What every strategy would have done."""
+    """The outcome of every other strategy."""
     other_strategies = OtherStrategies(configured)
     for step in steps:
         strategy_comparison(step, other_strategies)
@@ -187,11 +189,7 @@ def _waiting(_: StrategySettings, steps: Sequence[AuditedStep]) -> None:
     backlog_rows([(step, backlog) for step in steps for backlog in topic_backlogs(step, {})])
 
 
-def _seconds(
-    work: Callable[[StrategySettings, Sequence[AuditedStep]], object],
-    configured: StrategySettings,
-    steps: Sequence[AuditedStep],
-) -> float:
+def _seconds(work: Work, configured: StrategySettings, steps: Sequence[AuditedStep]) -> float:
     began = time.process_time()
     work(configured, steps)
     return time.process_time() - began

@@ -111,11 +111,11 @@ class Facts:
     """The facts of one queue and owner, in a time in which the offset stands.
 
     `master`: the route names a master of the queue's broker. `starved`: higher priorities took all pops. `blocked`: the
-    topic is ordered, and other queues of the broker are consumed. `expired`: the broker deleted what
-    waits, and nothing came. `listed`: the queue's broker lists the owner.
-    `holds`: the owner lists the queue. `orderly`: it consumes in order. `reads_on`: the broker's pull offset advances,
-    or a Java owner finishes messages again and again. `by_hand`: the application decides when to pull. `filtered`: the
-    group may not subscribe to what waits. `java`: the owner is a Java client.
+    topic is ordered, and other queues of the broker are consumed. `expired`: the broker deleted what waits, and nothing
+    came. `listed`: the queue's broker lists the owner. `holds`: the owner lists the queue. `orderly`: it consumes in
+    order. `reads_on`: the broker's pull offset advances, or a Java owner finishes messages again and again. `by_hand`:
+    the application decides when to pull. `filtered`: the group may not subscribe to what waits. `java`: the owner is a
+    Java client.
     """
 
     owner: Owner = Owner.CLIENT

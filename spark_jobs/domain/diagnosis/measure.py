@@ -220,11 +220,11 @@ def _reported(
     }
     if not len(samples.times):
         return facts
-    is_tried = is_orderly is YesNo.YES and bool((np.diff(samples.last_consume) > 0).any())
+    consumes = np.diff(samples.last_consume) > 0
+    is_tried = is_orderly is YesNo.YES and bool(consumes.any())
     finishes = is_tried or finished(step, standing, client_id) is not None
     # Other clients renew the time with a lock.
     if standing.interval.languages.get(client_id) == _JAVA and is_orderly is YesNo.NO:
-        consumes = np.diff(samples.last_consume) > 0
         facts |= {"reads_on": YesNo.YES} if consumes.sum() > _MOST * len(consumes) else {}
     return {
         **facts,

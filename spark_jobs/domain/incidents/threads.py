@@ -56,14 +56,14 @@ def _by_condition(
     """The findings of each condition. One that its step shows from its start on is a part of the condition that its
     rule continues, if that had the same cause to the end of the step before, and its own had not.
     """
-    ends: dict[tuple[Identity, str | None], int] = {}
+    ends: dict[tuple[Identity, str | None], int] = defaultdict(int)
     conditions: dict[Identity, list[PublishedFinding]] = defaultdict(list)
 
     def lasted(identity: Identity, finding: Finding) -> bool:
-        return ends.get((identity, finding.cause), 0) >= finding.started_at
+        return ends[identity, finding.cause] >= finding.started_at
 
     def see(identity: Identity, finding: Finding) -> None:
-        ends[identity, finding.cause] = max(ends.get((identity, finding.cause), 0), finding.ended_at)
+        ends[identity, finding.cause] = max(ends[identity, finding.cause], finding.ended_at)
 
     for thread in earlier:
         for finding in thread.findings:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Moves
+from spark_jobs.domain.model.clients import host_of
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND
@@ -56,7 +57,7 @@ def _is_rolling(storm: Sequence[_Moment]) -> bool:
 
 
 def _hosts(client_ids: Iterable[Sequence[str]]) -> set[str]:
-    return {client_id.partition("@")[0] for ids in client_ids for client_id in ids}
+    return {host_of(client_id) for ids in client_ids for client_id in ids}
 
 
 def storms(moments: Sequence[_Moment], minimum: int, within: int) -> list[Sequence[_Moment]]:

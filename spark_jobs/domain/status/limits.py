@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import replace
 from functools import cache
 from itertools import chain
 
@@ -194,7 +193,7 @@ def _limit_of_growth(
     if interval.is_shared_out:
         relevant = [sign for sign in relevant if _is_about_all(sign[0], relevant, owners)]
     named = min((limit for limit, _ in relevant), key=[*Limit].index, default=None)
-    facts = replace(_facts(growth, named, owners, stood), scales=scales)
+    facts = _facts(growth, named, owners, stood, scales=scales)
     client_ids = (finding.evidence.client_ids for limit, finding in relevant if limit is facts.named)
     return limit_of(facts), set(owners).intersection(chain.from_iterable(client_ids))
 
@@ -205,7 +204,9 @@ def _is_then(finding: Finding, growth: Growth) -> bool:
     return is_early and growth.start < finding.ended_at and finding.topic in (None, growth.progress.interval.topic)
 
 
-def _facts(growth: Growth, named: Limit | None, owners: Collection[str], stood: Sequence[Diagnosis]) -> GrowthFacts:
+def _facts(
+    growth: Growth, named: Limit | None, owners: Collection[str], stood: Sequence[Diagnosis], *, scales: bool
+) -> GrowthFacts:
     """The facts of a growth. Without a finding (`named`), its own samples and why the queue stood name the limit."""
     interval, owner = growth.progress.interval, Owner.CLIENT if owners else None
     if interval.allocation is None and not interval.unreadable:
@@ -219,7 +220,7 @@ def _facts(growth: Growth, named: Limit | None, owners: Collection[str], stood: 
         named = Limit.REWOUND if growth.is_rewound else Limit(diagnosis.line.bottleneck) if diagnosis else named
     has_idle = interval.allocation is not None and 0 in interval.allocation.queues_per_member
     room = len(_members(growth)) < _readable(growth.progress) and not has_idle
-    return GrowthFacts(named, owner, room, popped)
+    return GrowthFacts(named, owner, room, popped, scales)
 
 
 def _members(growth: Growth) -> Sequence[str]:
