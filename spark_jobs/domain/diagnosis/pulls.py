@@ -13,6 +13,8 @@ from spark_jobs.domain.model.message_queue import MessageQueue
 
 #: Threads are idle if so many percent of them, at most, are busy.
 _IDLE_PERCENT = 50
+#: A queue is pulled without a pause if pulls take such a part of the time. One that finds messages brings one at least.
+_PULLING = 0.5
 
 
 class Pulled(NamedTuple):
@@ -27,7 +29,8 @@ def pulls_are_limit(step: AuditedStep, client_id: str, queue: MessageQueue, star
     """Messages and time of a pull, if nothing else keeps the owner from consuming a queue with a backlog in
     `[start, end)`, microseconds; None: something else may, or its reports do not show it.
 
-    Each queue is pulled by one request after the other, so a pull brings rate × time until the next one ÷ queues.
+    Each queue is pulled by one request after the other, so a pull brings rate × time until the next one ÷ queues: less
+    than one message, if the client takes its time between two pulls.
     """
     client = step.history.clients.get(client_id)
     seen = client.series.inside(start, end) if client else slice(0)
@@ -36,9 +39,9 @@ def pulls_are_limit(step: AuditedStep, client_id: str, queue: MessageQueue, star
     process = process_queue(client, queue, start, end)
     known = process.cached_count[process.cached_count != UNKNOWN]
     pulled = _pulled(client, seen, queue.topic)
-    # A pull that brings less than a message is not followed by the next one at once: pulls are not the limit.
-    if pulled is None or pulled.per_pull < 1 or not len(known):
+    if pulled is None or pulled.per_pull < _PULLING or not len(known):
         return None
+    pulled = pulled._replace(per_pull=max(pulled.per_pull, 1.0))
     return pulled if np.median(known) < pulled.per_pull + 1 else None
 
 

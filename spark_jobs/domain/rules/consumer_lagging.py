@@ -18,6 +18,7 @@ from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import common, without
+from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.standing import BEHIND, ON_TOP
@@ -82,8 +83,10 @@ def _grows_since(step: AuditedStep, queue: MessageQueue, span: VerdictSpan) -> i
 
 
 def _hint(pulled: Pulled | None, *, is_on_top: bool) -> str | None:
-    """Sentences on what keeps pulls apart, and on messages that clients hold."""
+    """Sentences on what a pull brings, on what keeps pulls apart, and on messages that clients hold."""
     hints = [ON_TOP] if is_on_top else []
+    if pulled:
+        hints.append(f"A pull brings {count(round(pulled.per_pull), 'message')} in {pulled.pull_rt_ms:,.0f} ms.")
     if pulled and pulled.pull_interval_ms > pulled.pull_rt_ms:
         hints.insert(0, f"pullInterval is {pulled.pull_interval_ms:,.0f} ms: set it to 0.")
     return " ".join(hints) or None
@@ -116,7 +119,9 @@ RULE = Rule(
             "the same, while at most half of the owner's threads are busy, and it has at most one pull's messages of "
             "the queue in hand",
             "Pulls bring less than comes, so more consumers or threads do not help. Small pulls (`per_pull`) come from "
-            "the broker's disk, or from a small pullBatchSize. Add queues, read from a slave, or lower pullInterval.",
+            "the broker's disk, from large messages (a broker sends 256 KiB at once, 64 KiB from its disk: "
+            "maxTransferBytesOnMessageInMemory, …InDisk), or from a small pullBatchSize. Add queues, read from a "
+            "slave, or lower pullInterval.",
         ),
         PULLS_BY_HAND: Cause(
             "the same, and the application decides when to pull (CONSUME_ACTIVELY), so that the client has no consume "

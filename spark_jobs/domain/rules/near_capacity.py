@@ -131,12 +131,14 @@ def _hit_of_run(step: AuditedStep, member: _Member, run: Sequence[Span[int]], ro
 
 
 def _slow_pulls(member: _Member, hit: RuleHit, other_members: Sequence[Throughput], rows: Sequence[_Row]) -> str | None:
-    """Sentences on pulls that take several times as long as those of other members, and on the only broker."""
+    """Sentences on pulls that take long. If several times as long as those of other members: on the only broker."""
     during = [each.between(hit.start, hit.end) for each in (member.throughput, *other_members)]
     own, *pull_ms = [each.pull_ms if each else np.nan for each in during]
-    usual = np.nanmin(pull_ms) if np.isfinite(pull_ms).any() else np.inf
-    if not own >= max(_SLOW_TIMES * usual, _SLOW_MS):
+    if not own >= _SLOW_MS:
         return None
+    usual = np.nanmin(pull_ms) if np.isfinite(pull_ms).any() else np.inf
+    if own < _SLOW_TIMES * usual:
+        return f"A pull takes {own:,.0f} ms: look at the way to the brokers (another region?), and at their disks."
     current = [row for row in rows if row[1] < hit.end and hit.start < row[2]]
     brokers = {row[0].queues[place][0] for row in current for place in _received(row, member.client_id)}
     broker = f" All its queues are of {brokers.pop()}: look at its disk, load and network." if len(brokers) == 1 else ""

@@ -1,6 +1,6 @@
 """SLOW_LISTENER: a client's messages need more threads than it has, or longer than before."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -39,7 +39,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 _has_fewer_threads(step, client_id, busy_span),
                 _starves(step.history.clients[client_id], busy_span),
                 _became_slower(step, step.history.clients[client_id], busy_span),
-                _when_members_leave(step, spans),
+                _when_members_leave(step, spans, busy_span),
                 does_not_scale(),
             )
             yield replace(hit, hint=" ".join(filter(None, hints)) or None)
@@ -101,19 +101,33 @@ def _became_slower(step: AuditedStep, client: ClientHistory, span: Span[BusyClie
     return f"A message of {topic} took {before:,.0f} ms at {at}, and {after:,.0f} ms at {until}."
 
 
-def _when_members_leave(step: AuditedStep, spans: Iterable[Span[BusyClient]]) -> str | None:
-    """A sentence on the times at which threads became busy because members had left, if there are two at least.
-    Clients report what they consumed in the minute before.
+def _when_members_leave(step: AuditedStep, spans: Iterable[Span[BusyClient]], last: Span[BusyClient]) -> str | None:
+    """A sentence, if threads became busy because members had left: several times, or without coming back until the end
+    of the `last` span. Clients report what they consumed in the minute before.
     """
     within = _MINUTE + step.settings.cadence
     left_at = sorted({rebalance.moment for rebalance in step.rebalances if rebalance.moves.left})
-    before = ([at for at in left_at if 0 <= span.start - at <= within] for span in spans)
-    times = [before_one[-1] for before_one in before if before_one]
-    if len(times) < _SEVERAL:
+    times = [before for span in spans if (before := [at for at in left_at if 0 <= span.start - at <= within])]
+    if len(times) >= _SEVERAL:
+        return (
+            f"It began {len(times):,} times after members had left, last at {_second(times[-1][-1])}: those that stay "
+            "are too few. If an autoscaler removes them, let it keep more, or wait longer before it removes any."
+        )
+    return _who_left(step, times[0], last.end) if times else None
+
+
+def _who_left(step: AuditedStep, left_at: Sequence[int], until: int) -> str | None:
+    """A sentence on the members that left at these times, as far as others did not take their place `until` then."""
+    ordinary = [each for each in step.replayed if each.is_ordinary]
+    before = max((len(each.members or ()) for each in ordinary if each.start < left_at[0] <= each.end), default=0)
+    since = max(
+        (len(each.members or ()) for each in ordinary if left_at[-1] < each.end and each.start < until), default=0
+    )
+    if since >= before:
         return None
     return (
-        f"It began {len(times):,} times after members had left, last at {_second(times[-1])}: those that stay are too "
-        "few. If an autoscaler removes them, let it keep more, or wait longer before it removes any."
+        f"{before - since:,} of {count(before, 'member')} left at {_second(left_at[-1])}, and did not come back: those "
+        "that stay are too few."
     )
 
 

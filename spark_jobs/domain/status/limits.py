@@ -12,6 +12,7 @@ from spark_jobs.domain.diagnosis.facts import Owner
 from spark_jobs.domain.diagnosis.pulls import has_few_in_hand
 from spark_jobs.domain.diagnosis.scaling import without_effect
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.client_spans import busy_spans
 from spark_jobs.domain.kernel.handed_out import may_be_behind_proxies
 from spark_jobs.domain.kernel.removed_queues import RemovedQueue, removed_queues
 from spark_jobs.domain.model.finding import Finding, Persistence, unconsumed_times
@@ -19,7 +20,7 @@ from spark_jobs.domain.model.history import ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN
-from spark_jobs.domain.model.window import MILLISECOND, StepWindow
+from spark_jobs.domain.model.window import MILLISECOND, SECOND, StepWindow, common
 from spark_jobs.domain.phrases import whole_sum
 from spark_jobs.domain.status.backlog import QueueIntervals
 from spark_jobs.domain.status.capacity import SIGNS, GrowthFacts, HeldBack, Limit, limit_of
@@ -54,7 +55,7 @@ def held_back(
     for queue in lagging:
         name = MessageQueue(queue.topic, *queue.queue)
         if name not in removed:
-            limit, limited = _limited(signs, queue, stood.get(name, ()), scales=scales(queue.topic))
+            limit, limited = _limited(step, signs, queue, stood.get(name, ()), scales=scales(queue.topic))
             piles.setdefault(limit, []).append(limited)
     for limit, finding in chain.from_iterable(signs.get(each, ()) for each in unknown):
         if finding.rule in _NOBODY_CONSUMES:
@@ -84,6 +85,7 @@ def _held_back(step: AuditedStep, limit: Limit, pile: Sequence[_Limited]) -> Hel
     )
 
 
+_MINUTE = 60 * SECOND
 #: Limits whose findings name queues of retry topics, and are about all queues of their topic, or of their clients.
 _OF_RETRIES = (Limit.TIMED_OUT, Limit.REDELIVERIES)
 #: Limits whose findings are no harm, or may be none.
@@ -93,6 +95,8 @@ _OF_SYMPTOMS = {
     "OFFSET_REWOUND": Limit.REWOUND,
     "ORDERLY_LOCK_MISSING/NOT_LOCKED": Limit.ORDERLY_LOCKS,
     "ORDERLY_LOCK_MISSING/NO_MASTER": Limit.NO_MASTER,
+    # More members make smaller shares out of remainders.
+    **dict.fromkeys(("LOAD_IMBALANCE/HASH_RING", "LOAD_IMBALANCE/ROOMS", "LOAD_IMBALANCE/CONFIGURED"), Limit.IMBALANCE),
 }
 #: Rules whose findings name queues that nobody consumes.
 _NOBODY_CONSUMES = ("UNASSIGNED_QUEUE", "STRANDED_WRITE_QUEUES")
@@ -159,7 +163,9 @@ def _removed_queue(queue: RemovedQueue, window: StepWindow) -> LaggingQueue:
     return LaggingQueue(queue.topic, queue.queue, queue.backlog, waited, [], time, np.array([queue.backlog, 0]))
 
 
-def _limited(signs: _Signs, queue: LaggingQueue, stood: Sequence[Diagnosis], *, scales: bool) -> tuple[Limit, _Limited]:
+def _limited(
+    step: AuditedStep, signs: _Signs, queue: LaggingQueue, stood: Sequence[Diagnosis], *, scales: bool
+) -> tuple[Limit, _Limited]:
     """The limit under which the queue's backlog grew most, of equals the first that is one; but why it stood, if that
     was afterwards, and for most of the time that messages waited.
     """
@@ -167,7 +173,7 @@ def _limited(signs: _Signs, queue: LaggingQueue, stood: Sequence[Diagnosis], *, 
     for standing, _, _, line in stood:
         if standing.start >= end and 2 * queue.waited_in(standing.start, standing.end) > queue.waited:
             return Limit(line.bottleneck), (queue, queue.growths, set())
-    growths = [(growth, *_limit_of_growth(signs, growth, stood, scales=scales)) for growth in queue.growths]
+    growths = [(growth, *_limit_of_growth(step, signs, growth, stood, scales=scales)) for growth in queue.growths]
     messages = Counter[Limit]()
     for growth, limit, _ in growths:
         messages[limit] += growth.messages
@@ -178,7 +184,7 @@ def _limited(signs: _Signs, queue: LaggingQueue, stood: Sequence[Diagnosis], *, 
 
 
 def _limit_of_growth(
-    signs: _Signs, growth: Growth, stood: Sequence[Diagnosis], *, scales: bool
+    step: AuditedStep, signs: _Signs, growth: Growth, stood: Sequence[Diagnosis], *, scales: bool
 ) -> tuple[Limit, Set[str]]:
     """The limit under which a queue's backlog grew in one interval, and the owners that its findings name.
 
@@ -193,9 +199,19 @@ def _limit_of_growth(
     if interval.is_shared_out:
         relevant = [sign for sign in relevant if _is_about_all(sign[0], relevant, owners)]
     named = min((limit for limit, _ in relevant), key=[*Limit].index, default=None)
+    if named is None and any(_is_busy(step, client_id, growth) for client_id in owners):
+        named = Limit.LISTENER
     facts = _facts(growth, named, owners, stood, scales=scales)
     client_ids = (finding.evidence.client_ids for limit, finding in relevant if limit is facts.named)
     return limit_of(facts), set(owners).intersection(chain.from_iterable(client_ids))
+
+
+def _is_busy(step: AuditedStep, client_id: str, growth: Growth) -> bool:
+    """Return whether the client reports at a growth, or in the minute after it, that nearly all its threads are busy:
+    too short for a finding. It reports what it consumed in the minute before.
+    """
+    time = growth.start, growth.end + _MINUTE
+    return any(common((span.start, span.end), time) for span in busy_spans(step).get(client_id, ()))
 
 
 def _is_then(finding: Finding, growth: Growth) -> bool:

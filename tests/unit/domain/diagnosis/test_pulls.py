@@ -37,6 +37,11 @@ def limit(
     return pulled and round(pulled.per_pull, 1)
 
 
+def test_a_pull_brings_a_message_at_least() -> None:
+    # 0.99 and 0.5: the client takes a moment between two pulls.
+    assert limit(pull_rt_ms=16.0) == limit(pull_rt_ms=8.1) == 1.0
+
+
 def test_a_pull_brings_rate_times_its_time_by_queues() -> None:
     # 124 messages a second × 0.129 s ÷ 2 queues.
     assert limit() == 8.0
@@ -47,9 +52,9 @@ def test_a_pull_brings_rate_times_its_time_by_queues() -> None:
 
 @pytest.mark.parametrize(
     "given",
-    [{"cached": 9}, {"consume_rt_ms": 100.0}, {"threads": None}, {"pulls": False}, {"pull_rt_ms": 16.0}],
+    [{"cached": 9}, {"consume_rt_ms": 100.0}, {"threads": None}, {"pulls": False}, {"pull_rt_ms": 8.0}],
     ids=str,
 )
 def test_something_else_may_be_the_limit(given: dict[str, Any]) -> None:
-    """Messages in hand, 12.4 of 20 threads that are busy, what is not reported, or 0.99 messages of a pull."""
+    """Messages in hand, 12.4 of 20 threads that are busy, what is not reported, or pulls for less than half of it."""
     assert limit(**given) is None

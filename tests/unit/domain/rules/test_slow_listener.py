@@ -1,6 +1,7 @@
 """SLOW_LISTENER on the hour of `client_groups`, and its measures."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from spark_jobs.domain.rules.slow_listener import RULE
 from tests.support.builders import rebalance
 from tests.support.client_groups import audited, hits_of
+from tests.support.client_steps import replayed
 from tests.support.findings import rule_hit
 
 SLOWER = {"consume_rt_ms": 200, "pull_rt_ms": 50, "usual_consume_rt_ms": 20, "usual_pull_rt_ms": 50}
@@ -21,10 +23,28 @@ def test_busy_is_one_hit_per_span_of_the_client() -> None:
     assert hits_of(RULE, "busy") == [expected]
 
 
-def test_threads_that_became_busy_once_after_members_left_say_nothing_of_an_autoscaler() -> None:
-    step = replace(audited("busy"), rebalances=[rebalance(second, left=("c2",)) for second in (130, 190)])
-    (hit,) = RULE.hits(step)
-    assert "members had left" not in (hit.hint or "")
+@pytest.mark.parametrize(
+    ("members", "says"),
+    [
+        # From 0 s, 130 s, 190 s, and 300 s on; busy from 200 s to 320 s.
+        ((6, 4, 2, 2), "4 of 6 members left at {}, and did not come back: those that stay are too few."),
+        ((6, 4, 2, 3), "3 of 6 members left at {}, and did not come back"),
+        ((6, 4, 2, 6), None),
+    ],
+)
+def test_threads_that_became_busy_once_after_members_left_say_nothing_of_an_autoscaler(
+    members: tuple[int, ...], says: str | None
+) -> None:
+    step, times = audited("busy"), pairwise([0, 130, 190, 300, 3600])
+    intervals = [
+        replayed("t", *time, {f"c{number}": [number] for number in range(count)}, 6)
+        for time, count in zip(times, members, strict=True)
+    ]
+    left = [rebalance(second, left=("c5",)) for second in (130, 190)]
+    (hit,) = RULE.hits(replace(step, intervals=intervals, rebalances=left))
+    assert "It began" not in (hit.hint or "")
+    hint = (hit.hint or "").replace("2026-03-01T10:03:10Z", "{}")
+    assert says in hint if says else "did not come back" not in hint
 
 
 @pytest.mark.parametrize(("name", "is_named"), [("busy-shared", True), ("busy-evenly", False), ("busy", False)])
