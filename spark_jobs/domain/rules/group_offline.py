@@ -2,18 +2,17 @@
 
 from collections.abc import Iterator
 
+from spark_jobs.domain.diagnosis.absences import absences, is_between_runs
 from spark_jobs.domain.diagnosis.unused import is_unused
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.handed_out import may_be_behind_proxies
 from spark_jobs.domain.model.finding import FindingQueue, QueueEvidence, RuleHit
 from spark_jobs.domain.model.severities import ERROR, WARN
-from spark_jobs.domain.model.statuses import Status
-from spark_jobs.domain.model.window import offline_times
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules.evidence import QueueSpan, queue_evidence
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NO_MEMBERS, UNUSED = "NO_MEMBERS", "UNUSED"
+NO_MEMBERS, UNUSED, BETWEEN_RUNS = "NO_MEMBERS", "UNUSED", "BETWEEN_RUNS"
 START_OR_DELETE = "Start a consumer, or delete the group if it is not needed."
 _BEHIND_PROXIES = (
     "The cluster has proxies, and brokers do not list what is connected to them: consumers may run and get nothing. "
@@ -27,10 +26,7 @@ _SAME_IDS = (
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per maximal time without a connection in which offset samples show messages; one condition each."""
-    empty = [interval for interval in step.intervals if interval.status == Status.REPLAYED and not interval.members]
-    memberships = (span for spans in step.memberships.values() for span in spans)
-    connected = [(span.start, span.end) for span in memberships if empty and span.state.connections]
-    for start, end in offline_times(((interval.start, interval.end) for interval in empty), connected):
+    for start, end in absences(step):
         if end <= step.window.start:
             continue
         # A step that sees only the end of it may have too few samples to show messages.
@@ -38,13 +34,14 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             continue
         queues = _queues(step, max(start, step.window.start), end)
         produced = known_sum(queue.produced for queue in queues)
-        seen = (interval.seen_at for interval in empty if interval.start < end and interval.end > start)
+        empty = (each for each in step.replayed if not each.members and each.start < end and each.end > start)
+        cause = UNUSED if is_unused(step, end) else BETWEEN_RUNS if is_between_runs(step) else NO_MEMBERS
         yield RuleHit(
-            *(start, end, UNUSED if is_unused(step, end) else NO_MEMBERS),
-            seen_at=min(max((at for at in seen if at is not None), default=start), end),
+            *(start, end, cause),
+            seen_at=min(max((each.seen_at for each in empty if each.seen_at is not None), default=start), end),
             minimum_seen_seconds=step.settings.thresholds.settled_seconds,
             measures={"backlog_end": known_sum(queue.backlog_end for queue in queues), "produced": produced},
-            hint=_hint(step, start, end),
+            hint=None if cause == BETWEEN_RUNS else _hint(step, start, end),
         )
 
 
@@ -82,7 +79,7 @@ RULE = Rule(
     headline="No consumer of {groups} is connected",
     meaning="No consumer of the group is connected. Its topics receive messages or have a backlog.",
     decided_by="No broker lists a member for 50 s, and offset samples show messages. Not for BROADCASTING, POP "
-    "without recorded request modes, or MEMBERS_UNSEEN. ERROR, but WARN for `UNUSED`.",
+    "without recorded request modes, or MEMBERS_UNSEEN. ERROR, but WARN for `UNUSED` and `BETWEEN_RUNS`.",
     causes={
         NO_MEMBERS: Cause(
             "the group had members, or its offsets are among the messages that brokers keep",
@@ -94,6 +91,13 @@ RULE = Rule(
             "The group has not been used for longer than its messages are kept. Delete it, or silence it. If it is "
             "needed, start a consumer: what is deleted does not come again.",
             headline="{groups} is not used: no consumer is connected, and its offsets are older than all messages",
+            severity=WARN,
+        ),
+        BETWEEN_RUNS: Cause(
+            "consumers left three times or more, at even distances, and nothing waited each time (WARN)",
+            "If a scheduler starts them, nothing is wrong: silence this. Otherwise look why the process ends: its exit "
+            "code, out-of-memory kills and liveness probes.",
+            headline="Consumers of {groups} come at even distances, consume what waits, and leave",
             severity=WARN,
         ),
     },

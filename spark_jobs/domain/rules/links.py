@@ -150,6 +150,7 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
         Follows("DUPLICATE_CLIENT_ID", clients, ("MEMBER_CHANGES",)),
         Follows("BROKER_NOT_READABLE", everything, ("ROUTE_CHANGES",)),
     ),
+    "FLAPPING_MEMBER": (Follows("GROUP_OFFLINE", everything, root_causes=("BETWEEN_RUNS",)),),
     "REDELIVERY_EXPOSURE": (Follows("FLAPPING_MEMBER", everything), Follows("REBALANCE_STORM", everything)),
     "STRANDED_WRITE_QUEUES": (Follows("BROKER_NOT_READABLE", queues, root_causes=("QUEUES_REMOVED",)),),
     "LOAD_IMBALANCE": (

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from spark_jobs.domain.diagnosis.absences import is_between_runs
 from spark_jobs.domain.diagnosis.unused import is_unused
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.causes import UnassignedCause
@@ -43,8 +44,10 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """
     for place, interval in enumerate(step.replayed):
         for hit in _unassigned_hits(interval, step.settings.thresholds, step.replayed[:place]):
-            until = interval.end if hit.cause == UnassignedCause.GROUP_OFFLINE else step.window.end
-            yield replace(hit, severity=WARN) if is_unused(step, until) else hit
+            is_offline = hit.cause == UnassignedCause.GROUP_OFFLINE
+            is_usual = is_unused(step, interval.end if is_offline else step.window.end)
+            is_usual = is_usual or (is_offline and is_between_runs(step))
+            yield replace(hit, severity=WARN) if is_usual else hit
     yield from _never_read(step)
     for split in split_views(step):
         yield from _disputed_hits(split.views, split.hit)
