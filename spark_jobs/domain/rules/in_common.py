@@ -25,6 +25,8 @@ _NOT_REPORTED = (
 )
 #: Causes of queues of which their owners do not show why they stand.
 _WHY_IS_OPEN = (StandingCause.UNEXPLAINED, StandingCause.NOT_REPORTED)
+#: Causes of queues of which the owner has the messages: no broker keeps them away.
+_IN_HAND = (StandingCause.SLOW_CALLS, StandingCause.LISTENER_HANGS)
 #: What begins so soon after a change of the route is likely to come from it.
 _SHORTLY = 120 * SECOND
 
@@ -40,7 +42,8 @@ def with_what_they_share(step: AuditedStep, hits: Iterable[RuleHit]) -> Iterator
     for together in by_key(hits, lambda hit: (hit.topic, hit.cause)).values():
         for island in islands(sorted(together, key=lambda hit: (hit.start, hit.end))):
             known = _intervals_with_queues(step, island)
-            is_of_broker = bool(known) and broker_of_all(_places(island), known[-1]) is not None
+            may_be_broker = bool(known) and island[0].cause not in _IN_HAND
+            is_of_broker = may_be_broker and broker_of_all(_places(island), known[-1]) is not None
             hint = _hint(step, island, known)
             for hit in island:
                 shown = {**(hit.measures or {}), ALL_OF_BROKER: 1.0} if is_of_broker else hit.measures
@@ -82,7 +85,8 @@ def _hint(step: AuditedStep, island: Collection[RuleHit], known: Sequence[Rebala
         return master
     interval = known[-1]
     if first.cause not in _WHY_IS_OPEN:
-        return " ".join(filter(None, (shared_by(places, interval), master))) or None
+        shared = shared_by(places, interval, may_be_broker=first.cause not in _IN_HAND)
+        return " ".join(filter(None, (shared, master))) or None
     is_all = len(places) > 1 and places == set(interval.queues or ())
     sentences = (
         _ALL if is_all else shared_by(places, interval),
@@ -124,12 +128,13 @@ def _states_of_owners(step: AuditedStep, island: Collection[RuleHit]) -> list[Cl
     return [run.state for client in clients if client for run in client.series.runs(*window)]
 
 
-def shared_by(standing: Collection[Place], interval: RebalanceInterval) -> str | None:
+def shared_by(standing: Collection[Place], interval: RebalanceInterval, *, may_be_broker: bool = True) -> str | None:
     """Sentences on what two or more of a topic's readable queues have in common, and no other has; None: nothing."""
     readable, places = frozenset(interval.queues or ()), frozenset(standing)
     if len(places) < 2 or not places < readable:
         return None
-    broker, least = broker_of_all(places, interval), min(queue_id for _, queue_id in places)
+    broker = broker_of_all(places, interval) if may_be_broker else None
+    least = min(queue_id for _, queue_id in places)
     sentences = [_ALL_OF_BROKER.format(broker=broker)] if broker else []
     owned = interval.allocation.queues_of_client if interval.allocation else {}
     owners = [client_id for client_id, own in owned.items() if places == own & readable]

@@ -251,6 +251,7 @@ ADVICE: dict[Limit, str] = {
 #: By rule, the answer for a group whose backlog did not grow.
 _DID_NOT_KEEP_UP = {
     "MESSAGES_SKIPPED": "No: the backlog went with a jump of the consumer offsets.",
+    "CONSUMER_STOPPED": "No: for a time no message of some queues was consumed.",
     "CONSUMER_STALLED": "No: few messages waited, in queues of which none was consumed.",
     "OFFSET_REWOUND": "No: consumer offsets went back, and the group worked off what it had to consume again.",
     "MEMBERSHIP_VIEW_SPLIT": "No: brokers listed different members, and the group worked off what waited meanwhile.",
@@ -353,10 +354,12 @@ def _peak(held_back: HeldBack, *, at_least: bool) -> str:
 
 def _threads(held_back: HeldBack) -> str:
     """Sentences on the members that findings name: how many, and their threads."""
-    slow, members = held_back.slow_members, held_back.members
-    first = f" Only {slow:,} of {count(members, 'member')} {'was' if slow == 1 else 'were'} slow: look there first."
+    slow, owners = held_back.slow_members, held_back.members
+    if held_back.limit is not Limit.POP_MEMBERS:
+        owners = min(owners, held_back.readable)  # a member without a queue has nothing to do
+    first = f" Only {slow:,} of {count(owners, 'member')} {'was' if slow == 1 else 'were'} slow: look there first."
     named = "The slow member has" if slow == 1 else f"The {slow:,} slow members together have"
     threads = held_back.threads
-    return (first if 0 < slow < members else "") + (
+    return (first if 0 < slow < owners else "") + (
         f" {named} {count(threads, 'consume thread')}." if slow and threads is not None else ""
     )

@@ -165,6 +165,16 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
             "queues. Make it faster, or give the clients more consume threads. Only 2 of 8 members were slow: look "
             "there first.",
         ),
+        (
+            # Four of them own no queue.
+            group(held("LISTENER_AND_QUEUES", members=12, slow=8)),
+            "No: the listener was the limit, 12 members shared 8 queues, and the backlog reached 1,200 messages in 4 "
+            "queues. Make it faster, or give the clients more consume threads.",
+        ),
+        (group(held("POP_MEMBERS", members=12, slow=8)),
+         "Yes, any number more, if what the listener calls (a database, for example) can handle it: 12 members "
+         "popped from 8 queues, and the backlog reached 1,200 messages in 4 queues. Only 8 of 12 members were slow: "
+         "look there first."),
         (group(held("LISTENER_AND_QUEUES", members=2, slow=2)),
          "No: the listener was the limit, 2 members shared 8 queues, and the backlog reached 1,200 messages in 4 "
          "queues. Make it faster, or give the clients more consume threads."),
@@ -193,6 +203,9 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
         (replace(group(), wrong=["A", "CONSUMER_STALLED"]),
          "No: few messages waited, in queues of which none was consumed. What was wrong is of another kind: A, "
          "CONSUMER_STALLED."),
+        (replace(group(), wrong=["CONSUMER_STOPPED"]),
+         "No: for a time no message of some queues was consumed. What was wrong is of another kind: "
+         "CONSUMER_STOPPED."),
         (replace(group(), wrong=["MESSAGES_SKIPPED"]),
          "No: the backlog went with a jump of the consumer offsets. What was wrong is of another kind: "
          "MESSAGES_SKIPPED."),

@@ -53,6 +53,13 @@ def test_what_standing_queues_share(queues: str, owners: str, standing: str, exp
     assert shared_by(places(standing), replace(of_topic, queues=tuple(places(queues)))) == expected
 
 
+def test_a_broker_that_gave_the_messages_is_not_named() -> None:
+    owned = replace(allocation(members("c1 c2"), "0 0 1 1"), queues=places("a:0 a:1 b:0 b:1"))
+    step = audited_step(replace(interval(0, 600, members("c1 c2"), owned), queues=tuple(owned.queues)))
+    hits = [rule_hit(0, 100, "LISTENER_HANGS", f"t {place} BEHIND", topic="t") for place in ("a:0", "a:1")]
+    assert [(hit.hint, hit.measures) for hit in with_what_they_share(step, hits)] == [(OF_C1, None)] * 2
+
+
 @pytest.mark.parametrize(("standing", "broker"), [("a:0 a:1", "a"), ("a:0 b:0", None), ("a:0 a:1 b:0", None)])
 def test_that_all_queues_of_one_broker_stand_is_a_measure(standing: str, broker: str | None) -> None:
     listed, queues = members("c1 c2"), places("a:0 a:1 b:0 b:1")
