@@ -19,7 +19,9 @@ from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rules.commands import THREAD_DUMP
+from spark_jobs.domain.rules.queue_owners import owned_queues
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
+from spark_jobs.domain.rules.standing import BEHIND
 
 _MINUTE, _SEVERAL, _NEARLY_ALL = 60 * SECOND, 2, 0.8
 ALL_THREADS_BUSY = "ALL_THREADS_BUSY"
@@ -27,8 +29,9 @@ RESPONSE_TIME_ROSE = "RESPONSE_TIME_ROSE"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One hit per (client, span in which nearly all its threads were busy), one condition per client; and one per
-    (client, topic, snapshot at which its listener was slower than usual), one condition per client and topic.
+    """One hit per (client, span in which nearly all its threads were busy), and per queue in which messages wait then,
+    one condition per client; and one per (client, topic, snapshot at which its listener was slower than usual), one
+    condition per client and topic.
     """
     does_not_scale = cache(lambda: _does_not_scale(step))
     for client_id, spans in busy_spans(step).items():
@@ -42,11 +45,26 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 _when_members_leave(step, spans, busy_span),
                 does_not_scale(),
             )
-            yield replace(hit, hint=" ".join(filter(None, hints)) or None)
+            hit = replace(hit, hint=" ".join(filter(None, hints)) or None)
+            yield hit
+            yield from _behind(step, client_id, hit)
     for client_id, client in step.history.clients.items():
         for topic, slowed in slowed_listeners(client, step.window, step.settings):
             for slow_span in seen_twice(slowed):
                 yield _hit(client_id, topic, RESPONSE_TIME_ROSE, slow_span, slow_span.state.consume_rt_ms)
+
+
+def _behind(step: AuditedStep, client_id: str, hit: RuleHit) -> Iterator[RuleHit]:
+    """The hit of a client for each queue that it owns meanwhile, and in which more than the allowed lag waits."""
+    for interval in step.replayed:
+        start, end = max(hit.start, interval.start), min(hit.end, interval.end)
+        samples = step.history.offsets.get(interval.topic) if interval.is_ordinary and start < end else None
+        if samples is None:
+            continue
+        lags = samples.lag[samples.inside(start, end)] > step.settings.thresholds.allowed_lag
+        behind = {place for place, column in samples.columns.items() if lags[:, column].any()}
+        queues = owned_queues(interval, client_id, BEHIND)
+        yield from (replace(hit, start=start, end=end, queue=queue) for queue in queues if queue[1:3] in behind)
 
 
 def _has_fewer_threads(step: AuditedStep, client_id: str, span: Span[BusyClient]) -> str | None:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from spark_jobs.domain.rules.slow_listener import RULE
-from tests.support.builders import rebalance
+from tests.support.builders import rebalance, span
 from tests.support.client_groups import audited, hits_of
 from tests.support.client_steps import replayed
 from tests.support.findings import rule_hit
+from tests.support.samples import offsets
 
 SLOWER = {"consume_rt_ms": 200, "pull_rt_ms": 50, "usual_consume_rt_ms": 20, "usual_pull_rt_ms": 50}
 BUSY = {"busy_threads": 1, "consume_threads": 1, "consume_rt_ms": 400, "pull_rt_ms": 1}
@@ -45,6 +46,20 @@ def test_threads_that_became_busy_once_after_members_left_say_nothing_of_an_auto
     assert "It began" not in (hit.hint or "")
     hint = (hit.hint or "").replace("2026-03-01T10:03:10Z", "{}")
     assert says in hint if says else "did not come back" not in hint
+
+
+def test_own_queues_in_which_messages_wait_are_named() -> None:
+    """More than the allowed lag, 32, at a sample of that time (200 s to 320 s)."""
+    lags = {180: (33, 0, 0, 0), 200: (0, 32, 0, 33), 319: (0, 0, 33, 0), 320: (33, 0, 0, 0)}
+    rows = {second: [f"1000/{1000 - lag}" for lag in of_second] for second, of_second in lags.items()}
+    read = {topic: offsets([("b", number) for number in range(4)], rows) for topic in ("t", "%RETRY%g")}
+    step = audited("busy")
+    owned = [replayed(topic, 0, 3600, {"c1": [0, 1, 2], "c2": [3]}, 4) for topic in read]
+    hits = RULE.hits(replace(step, intervals=owned, history=replace(step.history, offsets=read)))
+    assert [(hit.queue and hit.queue[:3], span(hit)) for hit in hits] == [
+        (None, "200-320"),
+        (("t", "b", 2), "200-320"),
+    ]
 
 
 @pytest.mark.parametrize(("name", "is_named"), [("busy-shared", True), ("busy-evenly", False), ("busy", False)])
