@@ -1,4 +1,4 @@
-"""Times in which other numbers of members consumed the same while messages waited: what they call is the limit."""
+"""What other numbers of members consumed: the same, so that what they call is the limit, or less, as some had left."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
@@ -8,11 +8,15 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.history import UNKNOWN
-from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.model.window import SECOND, from_micros
+from spark_jobs.domain.phrases import count
 
 #: Of what the added members would add if each did as much as those before, less than this is nothing.
 _EFFECT = 0.25
 _WAITING_SECONDS = 60
+#: So long after members left, the others may fall behind, or report that they have too much to do.
+_SOON = 60 * SECOND
 
 
 class ConsumedBy(NamedTuple):
@@ -33,6 +37,25 @@ def without_effect(step: AuditedStep, topic: str) -> tuple[ConsumedBy, ConsumedB
     minimum = step.settings.thresholds.verdict_window_seconds * SECOND
     lasting = [each for each in _times(step, topic) if each.end - each.start >= minimum]
     return next(((before, after) for before, after in reversed([*pairwise(lasting)]) if _is_same(before, after)), None)
+
+
+def who_left(step: AuditedStep, start: int, until: int) -> str | None:
+    """A sentence on the members that left shortly before a time `[start, until)` (microseconds), or at its first
+    samples, as far as no others took their place until its end.
+    """
+    cadence = step.settings.cadence
+    leaves = {each.moment for each in step.rebalances if each.moves.left}
+    left_at = sorted(at for at in leaves if start - _SOON - cadence <= at <= start + cadence)
+    if not left_at:
+        return None
+    at = format_utc(from_micros(left_at[-1]).replace(microsecond=0))
+    ordinary = [each for each in step.replayed if each.is_ordinary]
+    before = [len(each.members or ()) for each in ordinary if each.start < left_at[0] <= each.end]
+    since = [len(each.members or ()) for each in ordinary if left_at[-1] < each.end and each.start < until]
+    if not before or not since or max(since) >= max(before):
+        return None
+    gone, all_members = max(before) - max(since), count(max(before), "member")
+    return f"{gone:,} of {all_members} left at {at}, and did not come back: those that stay are too few."
 
 
 def _is_same(before: ConsumedBy, after: ConsumedBy) -> bool:

@@ -7,6 +7,7 @@ from itertools import product
 from spark_jobs.domain.diagnosis.diagnoses import times_of
 from spark_jobs.domain.diagnosis.measure import commits_of, pulling_by_hand
 from spark_jobs.domain.diagnosis.pulls import Pulled, pulls_are_limit
+from spark_jobs.domain.diagnosis.scaling import who_left
 from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.client_spans import busy_spans
@@ -69,7 +70,7 @@ def _span_hits(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan)
                 minimum_seconds=step.settings.thresholds.stalled_after_seconds,
                 weight=span.lag_last,
                 measures=measures | (pulled._asdict() if pulled else {}),
-                hint=_hint(pulled, is_on_top=is_handed_out(step, progress.interval)),
+                hint=_hint(pulled, is_on_top=is_handed_out(step, progress.interval)) or who_left(step, start, end),
             )
 
 

@@ -1,12 +1,12 @@
 """SLOW_LISTENER: a client's messages need more threads than it has, or longer than before."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
-from spark_jobs.domain.diagnosis.scaling import without_effect
+from spark_jobs.domain.diagnosis.scaling import who_left, without_effect
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import busy_spans, seen_twice
 from spark_jobs.domain.kernel.consume_statuses import ResponseTimes, slowed_listeners, status_samples
@@ -125,27 +125,13 @@ def _when_members_leave(step: AuditedStep, spans: Iterable[Span[BusyClient]], la
     """
     within = _MINUTE + step.settings.cadence
     left_at = sorted({rebalance.moment for rebalance in step.rebalances if rebalance.moves.left})
-    times = [before for span in spans if (before := [at for at in left_at if 0 <= span.start - at <= within])]
-    if len(times) >= _SEVERAL:
-        return (
-            f"It began {len(times):,} times after members had left, last at {_second(times[-1][-1])}: those that stay "
-            "are too few. If an autoscaler removes them, let it keep more, or wait longer before it removes any."
-        )
-    return _who_left(step, times[0], last.end) if times else None
-
-
-def _who_left(step: AuditedStep, left_at: Sequence[int], until: int) -> str | None:
-    """A sentence on the members that left at these times, as far as others did not take their place `until` then."""
-    ordinary = [each for each in step.replayed if each.is_ordinary]
-    before = max((len(each.members or ()) for each in ordinary if each.start < left_at[0] <= each.end), default=0)
-    since = max(
-        (len(each.members or ()) for each in ordinary if left_at[-1] < each.end and each.start < until), default=0
-    )
-    if since >= before:
-        return None
+    before = ([at for at in left_at if 0 <= span.start - at <= within] for span in spans)
+    times = [before_one[-1] for before_one in before if before_one]
+    if len(times) < _SEVERAL:
+        return who_left(step, last.start, last.end)
     return (
-        f"{before - since:,} of {count(before, 'member')} left at {_second(left_at[-1])}, and did not come back: those "
-        "that stay are too few."
+        f"It began {len(times):,} times after members had left, last at {_second(times[-1])}: those that stay are too "
+        "few. If an autoscaler removes them, let it keep more, or wait longer before it removes any."
     )
 
 

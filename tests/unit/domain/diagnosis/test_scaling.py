@@ -2,10 +2,11 @@
 
 import pytest
 
-from spark_jobs.domain.diagnosis.scaling import without_effect
-from tests.support.builders import allocation, audited_step, interval, members
+from spark_jobs.domain.diagnosis.scaling import who_left, without_effect
+from tests.support.builders import allocation, audited_step, interval, members, rebalance
 from tests.support.samples import progress
 from tests.support.tables import described
+from tests.support.times import micros
 
 #: Of four queues: from-to, their owners, messages that were consumed, and that waited at the end | found: since when,
 #: and the messages a second before and since
@@ -40,3 +41,39 @@ def test_members_that_consume_no_more(times: str, expected: str) -> None:
     found = without_effect(step, "t")
     paces = ", ".join(f"{pace.rate:.0f} by {pace.members}" for pace in found or ())
     assert (f"{(found[1].start - step.window.start) // 10**6}: {paces}" if found else "-") == expected
+
+
+#: Members from each second on, until the next one | when some left | a time that begins and ends | what is said; rounds
+#: are 20 s apart
+_LEFT = """
+most leave at once                     | 0 6, 100 2                | 100     | 120-600 | 4 of 6 members left at 10:01:40
+… in two rounds                        | 0 6, 100 4, 120 2         | 100 120 | 130-600 | 4 of 6 members left at 10:02Z
+… a minute and a round before          | 0 6, 100 2                | 100     | 180-600 | 4 of 6 members left at 10:01:40
+… longer before                        | 0 6, 100 2                | 100     | 181-600 | -
+… at the next round                    | 0 6, 100 2                | 100     | 80-600  | 4 of 6 members left at 10:01:40
+… later                                | 0 6, 100 2                | 100     | 79-600  | -
+one comes back                         | 0 6, 100 2, 300 3         | 100     | 120-600 | 3 of 6 members left at 10:01:40
+… afterwards                           | 0 6, 100 2, 600 3         | 100     | 120-600 | 4 of 6 members left at 10:01:40
+others take their place                | 0 6, 100 2, 300 6         | 100     | 120-600 | -
+members change, and are as many        | 0 6, 100 6                | 100     | 120-600 | -
+who was there before is not known      | 100 2                     | 100     | 120-600 | -
+"""
+
+
+@pytest.mark.parametrize(("counts", "left", "time", "expected"), described(_LEFT))
+def test_members_that_left_and_did_not_come_back(counts: str, left: str, time: str, expected: str) -> None:
+    since = [(int(second), int(number)) for second, number in (part.split() for part in counts.split(","))]
+    ends = [*(second for second, _ in since[1:]), 3600]
+    intervals = []
+    for (start, number), end in zip(since, ends, strict=True):
+        listed = members(" ".join(f"c{each}" for each in range(number)))
+        intervals.append(interval(start, end, listed, allocation(listed, "0")))
+    moved = [rebalance(int(second), left=("c9",)) for second in left.split()]
+    said = who_left(audited_step(*intervals, rebalances=moved), *(micros(int(part)) for part in time.split("-")))
+    assert (said or "-").replace("2026-03-01T", "").startswith(expected)
+
+
+def test_who_stays_is_not_known() -> None:
+    listed = members("c0 c1")
+    step = audited_step(interval(0, 100, listed, allocation(listed, "0 1")), rebalances=[rebalance(100, left=("c1",))])
+    assert who_left(step, micros(120), micros(600)) is None
