@@ -14,7 +14,7 @@ from spark_jobs.domain.model.clients import BusyClient, most_per_call
 from spark_jobs.domain.model.history import ClientHistory, ClientState, ConsumeStatus
 from spark_jobs.domain.model.series import Series, Span
 from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import AuditSettings, StepWindow
+from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow
 
 Numbers = NDArray[np.float64]
 State = TypeVar("State")
@@ -137,7 +137,8 @@ def slowed_listeners(
     """Per topic the snapshots, in the step or its warm-up, that show a slower listener.
 
     A client that consumed nothing repeats an older response time (ConsumerStatsManager.getConsumeRT): unknown.
-    The usual time is the median before the step, whenever the listener began to be slow.
+    The usual time is the median before the step, whenever the listener began to be slow; if it consumed nothing then,
+    that of its first `verdict_window_seconds`.
     """
     samples, thresholds = status_samples(client), settings.thresholds
     if samples.slowest_ms < thresholds.slow_rt_ms:
@@ -149,14 +150,16 @@ def slowed_listeners(
         return
     rows = rows[np.argsort(samples.topic[rows], kind="stable")]
     for topic_rows in np.split(rows, np.flatnonzero(np.diff(samples.topic[rows])) + 1):
-        is_before = client.series.times[samples.snapshot[topic_rows]] < window.start
+        times = client.series.times[samples.snapshot[topic_rows]]
+        first_seconds = int(times[0]) + thresholds.verdict_window_seconds * SECOND
+        is_before = times < (window.start if times[0] < window.start else first_seconds)
         usual = (
             _median(samples.consume_rt_ms[topic_rows[is_before]]),
             _median(samples.pull_rt_ms[topic_rows[is_before]]),
         )
         slowed = topic_rows[_is_slowed(samples, topic_rows, usual, thresholds)]
         shown = [(int(samples.snapshot[row]), _response_times(samples, row, usual)) for row in slowed.tolist()]
-        spans = (span_of_snapshot(client, snapshot, window, settings.max_gap, times) for snapshot, times in shown)
+        spans = (span_of_snapshot(client, snapshot, window, settings.max_gap, state) for snapshot, state in shown)
         yield samples.topics[samples.topic[topic_rows[0]]], [span for span in spans if span.start < span.end]
 
 

@@ -40,6 +40,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             hit = _hit(client_id, None, ALL_THREADS_BUSY, busy_span, weight)
             hints = (
                 _has_fewer_threads(step, client_id, busy_span),
+                _had_more_threads(step, busy_span),
                 _starves(step.history.clients[client_id], busy_span),
                 _became_slower(step, step.history.clients[client_id], busy_span),
                 _when_members_leave(step, spans, busy_span),
@@ -76,6 +77,23 @@ def _has_fewer_threads(step: AuditedStep, client_id: str, span: Span[BusyClient]
         thread_counts += [next((number for number in threads if number), 0)]
     least = min((number for number in thread_counts if number), default=0)
     return f"It has {count(own, 'consume thread')}, other members have {least:,} or more." if least >= 2 * own else None
+
+
+def _had_more_threads(step: AuditedStep, span: Span[BusyClient]) -> str | None:
+    """A sentence, if all clients reported at least twice as many consume threads before, and none does since."""
+
+    def reported(start: int, end: int) -> list[tuple[int, int]]:
+        runs = (run for client in step.history.clients.values() for run in client.series.runs(start, end))
+        return [(run.state.consume_threads, run.seen_at) for run in runs if run.state.consume_threads]
+
+    before, since = reported(step.window.read_from, span.start), reported(span.start, span.end)
+    least, most = (
+        function(threads for threads, _ in of) if of else 0 for function, of in ((min, before), (max, since))
+    )
+    if not 0 < 2 * most <= least:
+        return None
+    until = _second(max(seen_at for _, seen_at in before))
+    return f"Members had {count(least, 'consume thread')} or more until {until}, and have {most:,} at most since."
 
 
 def _starves(client: ClientHistory, span: Span[BusyClient]) -> str | None:
@@ -176,7 +194,8 @@ RULE = Rule(
         ),
         RESPONSE_TIME_ROSE: Cause(
             "the consume RT, but not the pull RT, is at least `slow_rt_ms` (100) and `rt_rise_ratio` (3.0) times its "
-            "median in the look-back, also per message if calls had one before and are full now (`consume_batch_size`)",
+            "median in the look-back (without one, in the step's first five minutes), also per message if calls had "
+            "one before and are full now (`consume_batch_size`)",
             "The brokers answer as fast as before: check what the listener calls (database, other services), and "
             "recent deployments. More threads help only if those services can handle more calls.",
         ),

@@ -159,7 +159,7 @@ def _parts(title: str, parts: tuple[IncidentPart, ...]) -> Iterator[TextLine]:
         part = alike[0]
         groups = names_text([member.consumer_group for member in alike], _NAMED)
         place = groups if part.topic is None else f"{groups}, {part.topic}"
-        about = ", ".join(filter(None, (part.subject if part.names_more else "", part.detail)))
+        about = ", ".join(dict.fromkeys(filter(None, (part.subject if part.names_more else "", part.detail))))
         about = f": {about}" if about else ""
         yield TextLine(f"{part.severity} {part.rule} ({part.cause}) in {place}{about}", 1, part.severity)
         finding_count = count(sum(member.finding_count for member in alike), "finding")

@@ -202,6 +202,11 @@ IN_TIME: dict[str, tuple[list[tuple[int, str | None]], list[tuple[int, int]]]] =
     ),
     "at the edge of the warm-up": ([*_LONG_AGO, (-380, SLOW), (-360, SLOW), (-340, USUAL)], []),
     "known too long ago": ([(-421, USUAL), (0, SLOW), (20, SLOW)], []),
+    "in the first step": ([(0, USUAL), (299, USUAL), (300, SLOW), (320, SLOW)], [(300, 320), (320, 380)]),
+    "usual is what its first five minutes show": (
+        [(0, SLOW), (300, USUAL), (320, USUAL), (340, SLOW), (360, SLOW)],
+        [],
+    ),
     "until the step ends": (
         [(-20, USUAL), (3560, SLOW), (3580, SLOW), (3610, SLOW)],
         [(3560, 3580), (3580, 3600)],

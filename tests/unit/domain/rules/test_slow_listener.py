@@ -8,10 +8,12 @@ import pytest
 
 from spark_jobs.domain.rules.slow_listener import RULE
 from tests.support.builders import rebalance, span
-from tests.support.client_groups import audited, hits_of
-from tests.support.client_steps import replayed
+from tests.support.client_groups import audited, hits_of, measured
+from tests.support.client_steps import recorded_step, replayed
 from tests.support.findings import rule_hit
 from tests.support.samples import offsets
+from tests.support.snapshots import client
+from tests.support.times import micros
 
 SLOWER = {"consume_rt_ms": 200, "pull_rt_ms": 50, "usual_consume_rt_ms": 20, "usual_pull_rt_ms": 50}
 BUSY = {"busy_threads": 1, "consume_threads": 1, "consume_rt_ms": 400, "pull_rt_ms": 1}
@@ -79,3 +81,32 @@ def test_slower_is_one_hit_per_snapshot_and_topic() -> None:
 
 def test_what_was_so_before_is_measured_too() -> None:
     assert [hit.measures for hit in hits_of(RULE, "slower-since")] == [SLOWER] * 7
+
+
+@pytest.mark.parametrize(
+    ("threads", "others", "says"),
+    [
+        ((20, 1), (), "Members had 20 consume threads or more until 2026-03-01T10:03Z, and have 1 at most since."),
+        ((2, 1), (), "Members had 2 consume threads or more"),
+        ((1, 1), (), None),
+        ((20, 1), (1, 1), None),  # it has had as few before
+        ((20, 1), (20, 20), None),  # it still has more
+        ((20, 1), (20, 2), "Members had 20 consume threads or more until 2026-03-01T10:03Z, and have 2 at most since."),
+        ((20, 1), (20, None), "Members had 20 consume threads or more"),
+    ],
+    ids=str,
+)
+def test_members_had_more_threads_before(
+    threads: tuple[int, int], others: tuple[int, int | None], says: str | None
+) -> None:
+    """Until 180 s, and from 200 s on, when c1 has no more than its one message in the listener."""
+    rows = [
+        client(second, client_id=name, consume_threads=of[second >= 200], consume_status=statuses)
+        for name, of, status in (("c1", threads, 2.5), ("c2", others, 0.01))
+        for statuses in [[measured("t", 400.0, status, 0.0, 1.0, status)]]
+        for second in range(0, 320, 20)
+        if of
+    ]
+    hits = RULE.hits(recorded_step(rows, replayed("t", 0, 660, {"c1": [0], "c2": [1]}, 2)))
+    hint = next(hit.hint or "" for hit in hits if hit.end > micros(200) and hit.client_id == "c1")
+    assert says in hint if says else "Members had" not in hint
