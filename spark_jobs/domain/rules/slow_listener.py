@@ -30,8 +30,8 @@ RESPONSE_TIME_ROSE = "RESPONSE_TIME_ROSE"
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per (client, span in which nearly all its threads were busy), and per queue in which messages wait then,
-    one condition per client; and one per (client, topic, snapshot at which its listener was slower than usual), one
-    condition per client and topic.
+    one condition per client. Of a client that is not busy for `busy_after_seconds`, one hit per (topic, snapshot at
+    which its listener was slower than usual), one condition per client and topic.
     """
     does_not_scale = cache(lambda: _does_not_scale(step))
     for client_id, spans in busy_spans(step).items():
@@ -49,9 +49,11 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             hit = replace(hit, hint=" ".join(filter(None, hints)) or None)
             yield hit
             yield from _behind(step, client_id, hit)
+    enough = step.settings.thresholds.busy_after_seconds * SECOND
+    busy = {each for each, spans in busy_spans(step).items() if sum(span.end - span.start for span in spans) >= enough}
     for client_id, client in step.history.clients.items():
         for topic, slowed in slowed_listeners(client, step.window, step.settings):
-            for slow_span in seen_twice(slowed):
+            for slow_span in seen_twice(slowed) if client_id not in busy else ():
                 yield _hit(client_id, topic, RESPONSE_TIME_ROSE, slow_span, slow_span.state.consume_rt_ms)
 
 

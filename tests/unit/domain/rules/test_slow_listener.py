@@ -79,6 +79,19 @@ def test_slower_is_one_hit_per_snapshot_and_topic() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("until", "causes"), [(280, {"ALL_THREADS_BUSY", "RESPONSE_TIME_ROSE"}), (300, {"ALL_THREADS_BUSY"})]
+)
+def test_a_client_whose_threads_are_all_busy_is_not_also_slower(until: int, causes: set[str]) -> None:
+    """From 200 s on its thread is busy, until a snapshot 20 s later; too short a time is no finding."""
+    rows = [
+        client(second, consume_threads=1, consume_status=[measured("t", rt, 2.5, 0.0, 1.0, 2.5)])
+        for second in range(-100, 500, 20)
+        for rt in [400.0 if 200 <= second <= until else 20.0]
+    ]
+    assert {hit.cause for hit in RULE.hits(recorded_step(rows, replayed("t", 0, 660, {"c1": [0]}, 1)))} == causes
+
+
 def test_what_was_so_before_is_measured_too() -> None:
     assert [hit.measures for hit in hits_of(RULE, "slower-since")] == [SLOWER] * 7
 
