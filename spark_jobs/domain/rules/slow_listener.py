@@ -61,13 +61,14 @@ def _behind(step: AuditedStep, client_id: str, hit: RuleHit) -> Iterator[RuleHit
     """The hit of a client for each queue that it owns meanwhile, and in which more than the allowed lag waits."""
     for interval in step.replayed:
         start, end = max(hit.start, interval.start), min(hit.end, interval.end)
-        samples = step.history.offsets.get(interval.topic) if interval.is_ordinary and start < end else None
-        if samples is None:
+        samples = step.history.offsets.get(interval.topic)
+        if samples is None or not interval.is_ordinary or start >= end:
             continue
-        lags = samples.lag[samples.inside(start, end)] > step.settings.thresholds.allowed_lag
-        behind = {place for place, column in samples.columns.items() if lags[:, column].any()}
-        queues = owned_queues(interval, client_id, BEHIND)
-        yield from (replace(hit, start=start, end=end, queue=queue) for queue in queues if queue[1:3] in behind)
+        rows, own = samples.inside(start, end), owned_queues(interval, client_id, BEHIND)
+        for queue in (each for each in own if each[1:3] in samples.columns):
+            lag = samples.lag[rows, samples.columns[queue[1:3]]]
+            if (lag > step.settings.thresholds.allowed_lag).any():
+                yield replace(hit, start=start, end=end, queue=queue)
 
 
 def _has_fewer_threads(step: AuditedStep, client_id: str, span: Span[BusyClient]) -> str | None:
@@ -89,9 +90,8 @@ def _had_more_threads(step: AuditedStep, span: Span[BusyClient]) -> str | None:
         return [(run.state.consume_threads, run.seen_at) for run in runs if run.state.consume_threads]
 
     before, since = reported(step.window.read_from, span.start), reported(span.start, span.end)
-    least, most = (
-        function(threads for threads, _ in of) if of else 0 for function, of in ((min, before), (max, since))
-    )
+    least = min((threads for threads, _ in before), default=0)
+    most = max((threads for threads, _ in since), default=0)
     if not 0 < 2 * most <= least:
         return None
     until = _second(max(seen_at for _, seen_at in before))

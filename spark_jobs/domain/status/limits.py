@@ -199,9 +199,8 @@ def _limit_of_growth(
     if interval.is_shared_out:
         relevant = [sign for sign in relevant if _is_about_all(sign[0], relevant, owners)]
     named = min((limit for limit, _ in relevant), key=[*Limit].index, default=None)
-    if named is None and any(_is_busy(step, client_id, growth) for client_id in owners):
-        named = Limit.LISTENER
-    facts = _facts(growth, named, owners, stood, scales=scales)
+    is_busy = named is None and any(_is_busy(step, client_id, growth) for client_id in owners)
+    facts = _facts(growth, named, owners, stood, is_busy=is_busy, scales=scales)
     client_ids = (finding.evidence.client_ids for limit, finding in relevant if limit is facts.named)
     return limit_of(facts), set(owners).intersection(chain.from_iterable(client_ids))
 
@@ -221,9 +220,17 @@ def _is_then(finding: Finding, growth: Growth) -> bool:
 
 
 def _facts(
-    growth: Growth, named: Limit | None, owners: Collection[str], stood: Sequence[Diagnosis], *, scales: bool
+    growth: Growth,
+    named: Limit | None,
+    owners: Collection[str],
+    stood: Sequence[Diagnosis],
+    *,
+    is_busy: bool,
+    scales: bool,
 ) -> GrowthFacts:
-    """The facts of a growth. Without a finding (`named`), its own samples and why the queue stood name the limit."""
+    """The facts of a growth. Without a finding (`named`), its own samples name the limit, else why the queue stood,
+    else that its owner `is_busy`.
+    """
     interval, owner = growth.progress.interval, Owner.CLIENT if owners else None
     if interval.allocation is None and not interval.unreadable:
         is_unseen = interval.reason in CONSUMED_UNSEEN
@@ -231,9 +238,11 @@ def _facts(
     popped = interval.is_shared_out or interval.has_popping_members
     if growth.is_worked_off:
         named = Limit.WORKED_OFF
-    elif named in (None, Limit.IMBALANCE) and owner is Owner.CLIENT:
-        diagnosis = None if popped else _most_of(growth, stood)
-        named = Limit.REWOUND if growth.is_rewound else Limit(diagnosis.line.bottleneck) if diagnosis else named
+    elif growth.is_rewound and named in (None, Limit.IMBALANCE) and owner is Owner.CLIENT:
+        named = Limit.REWOUND
+    elif named in (None, Limit.IMBALANCE) and owner is Owner.CLIENT and not popped:
+        diagnosis = _most_of(growth, stood)
+        named = Limit(diagnosis.line.bottleneck) if diagnosis else Limit.LISTENER if is_busy else named
     has_idle = interval.allocation is not None and 0 in interval.allocation.queues_per_member
     room = len(_members(growth)) < _readable(growth.progress) and not has_idle
     return GrowthFacts(named, owner, room, popped, scales)
