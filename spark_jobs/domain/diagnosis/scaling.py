@@ -1,4 +1,4 @@
-"""What other numbers of members consumed: the same, so that what they call is the limit, or less, as some had left."""
+"""Members that joined without effect on what is consumed, and members that left and did not come back."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
@@ -54,8 +54,8 @@ def who_left(step: AuditedStep, start: int, until: int) -> str | None:
     since = [len(each.members or ()) for each in ordinary if left_at[-1] < each.end and each.start < until]
     if not before or not since or max(since) >= max(before):
         return None
-    gone, all_members = max(before) - max(since), count(max(before), "member")
-    return f"{gone:,} of {all_members} left at {at}, and did not come back: those that stay are too few."
+    missing_count, all_members = max(before) - max(since), count(max(before), "member")
+    return f"{missing_count:,} of {all_members} left at {at}, and did not come back: those that stay are too few."
 
 
 def _is_same(before: ConsumedBy, after: ConsumedBy) -> bool:

@@ -48,7 +48,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             )
             hit = replace(hit, hint=" ".join(filter(None, hints)) or None)
             yield hit
-            yield from _behind(step, client_id, hit)
+            yield from _lagging_hits(step, client_id, hit)
     enough = step.settings.thresholds.busy_after_seconds * SECOND
     busy = {each for each, spans in busy_spans(step).items() if sum(span.end - span.start for span in spans) >= enough}
     for client_id, client in step.history.clients.items():
@@ -57,7 +57,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 yield _hit(client_id, topic, RESPONSE_TIME_ROSE, slow_span, slow_span.state.consume_rt_ms)
 
 
-def _behind(step: AuditedStep, client_id: str, hit: RuleHit) -> Iterator[RuleHit]:
+def _lagging_hits(step: AuditedStep, client_id: str, hit: RuleHit) -> Iterator[RuleHit]:
     """The hit of a client for each queue that it owns meanwhile, and in which more than the allowed lag waits."""
     for interval in step.replayed:
         start, end = max(hit.start, interval.start), min(hit.end, interval.end)
