@@ -25,7 +25,8 @@ def absences(step: AuditedStep) -> Sequence[Time]:
 @cached_with_value
 def is_between_runs(step: AuditedStep) -> bool:
     """Return whether consumers left at even distances, until the end of the step, and nothing waited each time."""
-    left_at = [start for start, _ in absences(step) if start > step.window.read_from]
+    first = min((interval.start for interval in step.intervals if interval.members), default=step.window.end)
+    left_at = [start for start, _ in absences(step) if start > first]
     apart = [later - earlier for earlier, later in pairwise(left_at)]
     is_even = len(left_at) >= _RUNS and max(*apart, step.window.end - left_at[-1]) < _EVEN * min(apart)
     return is_even and not any(_waits(step, at) for at in left_at)

@@ -5,11 +5,19 @@ from collections.abc import Sequence
 import pytest
 
 from spark_jobs.domain.diagnosis.absences import is_between_runs
-from tests.support.builders import allocation, audited_step, interval
+from spark_jobs.domain.kernel.audited_step import RebalanceInterval
+from tests.support.builders import allocation, audited_step, interval, members
 from tests.support.samples import offsets
 
 #: Seconds at which consumers leave, until the end of an hour; each time they come back after nine minutes.
 EVERY_TEN_MINUTES = (60, 660, 1260, 1860, 2460, 3060)
+
+
+def visits(left_at: Sequence[int]) -> list[RebalanceInterval]:
+    """A consumer for a minute until each of these seconds, and nobody for nine minutes."""
+    listed, nobody = members("c1"), allocation((), "-")
+    online = [interval(second - 60, second, listed, allocation(listed, "0")) for second in left_at]
+    return [*online, *(interval(second, second + 540, (), nobody) for second in left_at)]
 
 
 @pytest.mark.parametrize(
@@ -28,13 +36,20 @@ EVERY_TEN_MINUTES = (60, 660, 1260, 1860, 2460, 3060)
     ids=str,
 )
 def test_consumers_come_at_even_distances(left_at: Sequence[int], lags: dict[int, int | None], expected: bool) -> None:
-    empty = [interval(second, second + 540, (), allocation((), "-")) for second in left_at]
     waiting = {second: lags.get(second, 0) for second in left_at}
     rows = {second: [f"{1000 + lag}/1000"] for second, lag in waiting.items() if lag is not None}
-    assert is_between_runs(audited_step(*empty, offsets={"t": offsets([("b", 0)], rows)})) is expected
+    step = audited_step(*visits(left_at), offsets={"t": offsets([("b", 0)], rows)})
+    assert is_between_runs(step) is expected
+
+
+def test_an_absence_that_began_before_the_window_is_no_leaving() -> None:
+    """Nobody was seen before 600 s, while 1,000 messages wait."""
+    rows = {-300: ["1000/0"], **{second: ["1000/1000"] for second in EVERY_TEN_MINUTES[1:]}}
+    before = interval(-300, 600, (), allocation((), "-"))
+    step = audited_step(before, *visits(EVERY_TEN_MINUTES[1:]), offsets={"t": offsets([("b", 0)], rows)})
+    assert is_between_runs(step)
 
 
 def test_what_waits_in_a_retry_topic_is_no_backlog_of_a_run() -> None:
-    empty = [interval(second, second + 540, (), allocation((), "-")) for second in EVERY_TEN_MINUTES]
     rows = {second: ["1000/0"] for second in EVERY_TEN_MINUTES}
-    assert is_between_runs(audited_step(*empty, offsets={"%RETRY%g": offsets([("b", 0)], rows)}))
+    assert is_between_runs(audited_step(*visits(EVERY_TEN_MINUTES), offsets={"%RETRY%g": offsets([("b", 0)], rows)}))
