@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import UNKNOWN
-from spark_jobs.domain.model.intervals import format_utc
-from spark_jobs.domain.model.window import SECOND, from_micros
+from spark_jobs.domain.model.window import SECOND, second_text
 from spark_jobs.domain.phrases import count
 
 #: Of what the added members would add if each did as much as those before, less than this is nothing.
@@ -39,23 +39,29 @@ def without_effect(step: AuditedStep, topic: str) -> tuple[ConsumedBy, ConsumedB
     return next(((before, after) for before, after in reversed([*pairwise(lasting)]) if _is_same(before, after)), None)
 
 
+@cached_with_value
+def departures(step: AuditedStep) -> Sequence[int]:
+    """The moments at which members left, in order (microseconds)."""
+    return sorted({rebalance.moment for rebalance in step.rebalances if rebalance.moves.left})
+
+
+@cached_with_value
 def who_left(step: AuditedStep, start: int, until: int) -> str | None:
     """A sentence on the members that left shortly before a time `[start, until)` (microseconds), or at its first
     samples, as far as no others took their place until its end.
     """
-    cadence = step.settings.cadence
-    leaves = {each.moment for each in step.rebalances if each.moves.left}
-    left_at = sorted(at for at in leaves if start - _SOON - cadence <= at <= start + cadence)
+    interval = step.settings.cadence
+    left_at = [at for at in departures(step) if start - _SOON - interval <= at <= start + interval]
     if not left_at:
         return None
-    at = format_utc(from_micros(left_at[-1]).replace(microsecond=0))
     ordinary = [each for each in step.replayed if each.is_ordinary]
     before = [len(each.members or ()) for each in ordinary if each.start < left_at[0] <= each.end]
     since = [len(each.members or ()) for each in ordinary if left_at[-1] < each.end and each.start < until]
     if not before or not since or max(since) >= max(before):
         return None
     missing_count, all_members = max(before) - max(since), count(max(before), "member")
-    return f"{missing_count:,} of {all_members} left at {at}, and did not come back: those that stay are too few."
+    last = second_text(left_at[-1])
+    return f"{missing_count:,} of {all_members} left at {last}, and did not come back: those that stay are too few."
 
 
 def _is_same(before: ConsumedBy, after: ConsumedBy) -> bool:

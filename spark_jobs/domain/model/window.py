@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
-from spark_jobs.domain.model.intervals import EPOCH
+from spark_jobs.domain.model.intervals import EPOCH, format_utc
 from spark_jobs.domain.model.silences import Silence
 from spark_jobs.domain.model.thresholds import Thresholds
 
@@ -114,6 +114,11 @@ def to_micros(moment: datetime) -> int:
 def from_micros(micros: int) -> datetime:
     """Microseconds since 1970 as a UTC time."""
     return EPOCH + timedelta(microseconds=micros)
+
+
+def second_text(moment: int) -> str:
+    """The full second of a moment in microseconds, as `format_utc` writes it."""
+    return format_utc(from_micros(moment).replace(microsecond=0))
 
 
 @dataclass(frozen=True)

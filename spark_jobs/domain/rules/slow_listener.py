@@ -6,17 +6,16 @@ from functools import cache
 
 import numpy as np
 
-from spark_jobs.domain.diagnosis.scaling import who_left, without_effect
+from spark_jobs.domain.diagnosis.scaling import departures, who_left, without_effect
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import busy_spans, seen_twice
 from spark_jobs.domain.kernel.consume_statuses import ResponseTimes, slowed_listeners, status_samples
 from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import RETRY, ClientHistory
-from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
-from spark_jobs.domain.model.window import SECOND, from_micros
+from spark_jobs.domain.model.window import SECOND, Time, common, islands, second_text
 from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.queue_owners import owned_queues
@@ -30,8 +29,8 @@ RESPONSE_TIME_ROSE = "RESPONSE_TIME_ROSE"
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per (client, span in which nearly all its threads were busy), and per queue in which messages wait then,
-    one condition per client. Of a client that is not busy for `busy_after_seconds`, one hit per (topic, snapshot at
-    which its listener was slower than usual), one condition per client and topic.
+    one condition per client; and one per (client, topic, snapshot at which its listener was slower than usual), one
+    condition per client and topic, unless that is reported as busy threads meanwhile.
     """
     does_not_scale = cache(lambda: _does_not_scale(step))
     for client_id, spans in busy_spans(step).items():
@@ -49,12 +48,22 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             hit = replace(hit, hint=" ".join(filter(None, hints)) or None)
             yield hit
             yield from _lagging_hits(step, client_id, hit)
-    enough = step.settings.thresholds.busy_after_seconds * SECOND
-    busy = {each for each, spans in busy_spans(step).items() if sum(span.end - span.start for span in spans) >= enough}
     for client_id, client in step.history.clients.items():
         for topic, slowed in slowed_listeners(client, step.window, step.settings):
-            for slow_span in seen_twice(slowed) if client_id not in busy else ():
-                yield _hit(client_id, topic, RESPONSE_TIME_ROSE, slow_span, slow_span.state.consume_rt_ms)
+            for run in islands(seen_twice(slowed)):
+                if not _is_busy(step, client_id, (run[0].start, run[-1].end)):
+                    for span in run:
+                        yield _hit(client_id, topic, RESPONSE_TIME_ROSE, span, span.state.consume_rt_ms)
+
+
+def _is_busy(step: AuditedStep, client_id: str, time: Time) -> bool:
+    """Return whether all threads of the client are busy at some moment of a time (microseconds), and for long enough to
+    be reported as that in the step.
+    """
+    minimum = step.settings.thresholds.busy_after_seconds * SECOND
+    runs = [(run[0].start, run[-1].end) for run in islands(busy_spans(step).get(client_id, ()))]
+    reported = (run for run in runs if run[1] - run[0] >= minimum and run[1] > step.window.start)
+    return any(common(run, time) for run in reported)
 
 
 def _lagging_hits(step: AuditedStep, client_id: str, hit: RuleHit) -> Iterator[RuleHit]:
@@ -94,7 +103,7 @@ def _had_more_threads(step: AuditedStep, span: Span[BusyClient]) -> str | None:
     most = max((threads for threads, _ in since), default=0)
     if not 0 < 2 * most <= least:
         return None
-    until = _second(max(seen_at for _, seen_at in before))
+    until = second_text(max(seen_at for _, seen_at in before))
     return f"Members had {count(least, 'consume thread')} or more until {until}, and have {most:,} at most since."
 
 
@@ -134,7 +143,7 @@ def _became_slower(step: AuditedStep, client: ClientHistory, span: Span[BusyClie
     before, after = samples.message_ms[first], samples.message_ms[last]
     if not after >= max(before * thresholds.rt_rise_ratio, thresholds.slow_rt_ms):
         return None
-    at, until = (_second(int(times[samples.snapshot[row]])) for row in (first, last))
+    at, until = (second_text(int(times[samples.snapshot[row]])) for row in (first, last))
     topic = samples.topics[samples.topic[last]]
     return f"A message of {topic} took {before:,.0f} ms at {at}, and {after:,.0f} ms at {until}."
 
@@ -144,14 +153,13 @@ def _when_members_leave(step: AuditedStep, spans: Iterable[Span[BusyClient]], la
     of the `last` span. Clients report what they consumed in the minute before.
     """
     within = _MINUTE + step.settings.cadence
-    left_at = sorted({rebalance.moment for rebalance in step.rebalances if rebalance.moves.left})
-    before = ([at for at in left_at if 0 <= span.start - at <= within] for span in spans)
+    before = ([at for at in departures(step) if 0 <= span.start - at <= within] for span in spans)
     times = [before_one[-1] for before_one in before if before_one]
     if len(times) < _SEVERAL:
         return who_left(step, last.start, last.end)
     return (
-        f"It began {len(times):,} times after members had left, last at {_second(times[-1])}: those that stay are too "
-        "few. If an autoscaler removes them, let it keep more, or wait longer before it removes any."
+        f"It began {len(times):,} times after members had left, last at {second_text(times[-1])}: those that stay are "
+        "too few. If an autoscaler removes them, let it keep more, or wait longer before it removes any."
     )
 
 
@@ -161,14 +169,11 @@ def _does_not_scale(step: AuditedStep) -> str | None:
         if paces := without_effect(step, topic):
             before, after = paces
             return (
-                f"Since {_second(after.start)} {count(after.members, 'member')} consumed {after.rate:,.0f} messages/s "
-                f"of {topic}, {before.members:,} before {before.rate:,.0f}: what the listener calls is the limit."
+                f"Since {second_text(after.start)} {count(after.members, 'member')} consumed {after.rate:,.0f} "
+                f"messages/s of {topic}, {before.members:,} before {before.rate:,.0f}: what the listener calls is "
+                "the limit."
             )
     return None
-
-
-def _second(moment: int) -> str:
-    return format_utc(from_micros(moment).replace(microsecond=0))
 
 
 def _hit(

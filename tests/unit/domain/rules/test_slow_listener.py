@@ -92,6 +92,26 @@ def test_a_client_whose_threads_are_all_busy_is_not_also_slower(until: int, caus
     assert {hit.cause for hit in RULE.hits(recorded_step(rows, replayed("t", 0, 660, {"c1": [0]}, 1)))} == causes
 
 
+@pytest.mark.parametrize(
+    "busy",
+    [
+        [(200, 300)],  # it is slower again later, by then with a thread to spare
+        [(200, 240), (400, 440), (600, 640)],  # each time for a minute, which is no finding
+        [(-200, -60)],  # it was busy before the step
+    ],
+    ids=str,
+)
+def test_a_client_is_slower_though_it_was_busy_at_another_time_or_not_for_long(busy: list[tuple[int, int]]) -> None:
+    rows = [
+        client(second, consume_threads=1, consume_status=[measured("t", rt, tps, 0.0, 1.0, tps)])
+        for second in range(-400, 1200, 20)
+        for is_busy in [any(start <= second <= end for start, end in busy)]
+        for rt, tps in [(400.0, 2.5) if is_busy else (400.0, 1.0) if second >= 1000 else (20.0, 2.5)]
+    ]
+    hits = RULE.hits(recorded_step(rows, replayed("t", 0, 1260, {"c1": [0]}, 1)))
+    assert any(hit.cause == "RESPONSE_TIME_ROSE" and hit.start == micros(1000) for hit in hits)
+
+
 def test_what_was_so_before_is_measured_too() -> None:
     assert [hit.measures for hit in hits_of(RULE, "slower-since")] == [SLOWER] * 7
 
