@@ -25,7 +25,7 @@ from spark_jobs.domain.coverage import Coverage
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.severities import WORST_FIRST
-from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.model.window import from_micros, second_text
 from spark_jobs.domain.phrases import count, number_text
 from spark_jobs.show.text.incident_text import attention, deletion_text, incidents_text, peak_text
 from spark_jobs.show.text.phrases import severity_counts
@@ -84,7 +84,7 @@ def _named(name: str, names: Sequence[str]) -> str:
 
 
 def _since(incident: Incident) -> str:
-    return f"since={format_utc(from_micros(incident.opened_at).replace(microsecond=0))}"
+    return f"since={second_text(incident.opened_at)}"
 
 
 def _lasted(incident: Incident) -> str:

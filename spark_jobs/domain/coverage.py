@@ -15,8 +15,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.coverage import CoverageRow, Lack, Missing
-from spark_jobs.domain.model.intervals import Interval, duration_text, format_utc
-from spark_jobs.domain.model.window import SECOND, Time, common, covered, from_micros, joined, without
+from spark_jobs.domain.model.intervals import Interval, duration_text
+from spark_jobs.domain.model.window import SECOND, Time, common, covered, from_micros, joined, second_text, without
 from spark_jobs.domain.phrases import count, names_text
 
 #: Less than this share observed is not the whole, unless configured.
@@ -365,7 +365,7 @@ def _in_part_text(groups: Sequence[GroupCoverage], reason: str) -> str:
 
 
 def _silent_text(silent: SilentTime) -> str:
-    start, end = (format_utc(from_micros(at).replace(microsecond=0)) for at in (silent.start, silent.end))
+    start, end = second_text(silent.start), second_text(silent.end)
     return f"Nothing was recorded of the cluster {silent.cluster} from {start} to {end}."
 
 

@@ -123,11 +123,6 @@ def reported_state(state: ClientState) -> ReportedState:
     )
 
 
-def host_of(client_id: str) -> str:
-    """The host of `ip@instanceName[@unitName][@STREAM]` (`ClientConfig.buildMQClientId`); a name without one is all."""
-    return client_id.partition("@")[0]
-
-
 def queue_of(queue: OwnedQueue) -> MessageQueue:
     """The queue that a process queue is of."""
     return MessageQueue(queue.topic, queue.broker_name, queue.queue_id)

@@ -15,10 +15,9 @@ from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, UNKNOWN, ClientHistory
-from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR, WARN
-from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow, common, from_micros
+from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow, common, second_text
 from spark_jobs.domain.phrases import count, known_sum
 from spark_jobs.domain.rules.evidence import known_total
 from spark_jobs.domain.rules.queue_owners import queue_at
@@ -117,10 +116,9 @@ def _joined(step: AuditedStep, client_id: str, failing: Sequence[Span[Mapping[st
     at = next((each.moment for each in joins if 0 <= failing[0].start - each.moment <= within), None)
     if at is None:
         return None
-    joined_at = format_utc(from_micros(at).replace(microsecond=0))
     return (
-        f"{client_id} joined at {joined_at}, and no other member fails: check whether it belongs to the group, and has "
-        "the version and configuration of the others."
+        f"{client_id} joined at {second_text(at)}, and no other member fails: check whether it belongs to the group, "
+        "and has the version and configuration of the others."
     )
 
 

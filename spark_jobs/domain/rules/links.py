@@ -5,8 +5,9 @@ from itertools import starmap
 from typing import NamedTuple
 
 from spark_jobs.domain.diagnosis.table import StandingCause
+from spark_jobs.domain.kernel.triggers import host
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
-from spark_jobs.domain.model.clients import ThrottleCause, host_of
+from spark_jobs.domain.model.clients import ThrottleCause
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.status.utilization import Bottleneck
@@ -81,8 +82,8 @@ def own_client(finding: Finding) -> Iterable[Hashable]:
 
 
 def hosts(finding: Finding) -> Iterable[Hashable]:
-    """The hosts of the client ids that it names."""
-    return {host_of(client_id) for client_id in finding.evidence.client_ids}
+    """The hosts of the client ids that it names; an id without one stands for itself."""
+    return {host(client_id) or client_id for client_id in finding.evidence.client_ids}
 
 
 _STOPPED, _STALLED = Follows("CONSUMER_STOPPED", queues), Follows("CONSUMER_STALLED", queues)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Moves
-from spark_jobs.domain.model.clients import host_of
+from spark_jobs.domain.kernel.triggers import host
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND
@@ -57,7 +57,7 @@ def _is_rolling(storm: Sequence[_Moment]) -> bool:
 
 
 def _hosts(client_ids: Iterable[Sequence[str]]) -> set[str]:
-    return {host_of(client_id) for ids in client_ids for client_id in ids}
+    return {host(client_id) or client_id for ids in client_ids for client_id in ids}
 
 
 def storms(moments: Sequence[_Moment], minimum: int, within: int) -> list[Sequence[_Moment]]:

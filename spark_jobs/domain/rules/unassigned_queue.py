@@ -45,8 +45,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     for place, interval in enumerate(step.replayed):
         for hit in _unassigned_hits(interval, step.settings.thresholds, step.replayed[:place]):
             is_offline = hit.cause == UnassignedCause.GROUP_OFFLINE
-            is_usual = is_unused(step, interval.end if is_offline else step.window.end)
-            is_usual = is_usual or (is_offline and is_between_runs(step))
+            until = interval.end if is_offline else step.window.end
+            is_usual = is_unused(step, until) or (is_offline and is_between_runs(step))
             yield replace(hit, severity=WARN) if is_usual else hit
     yield from _never_read(step)
     for split in split_views(step):

@@ -14,10 +14,10 @@ EVERY_TEN_MINUTES = (60, 660, 1260, 1860, 2460, 3060)
 
 
 def visits(left_at: Sequence[int]) -> list[RebalanceInterval]:
-    """A consumer for a minute until each of these seconds, and nobody for nine minutes."""
-    listed, nobody = members("c1"), allocation((), "-")
+    """A consumer for a minute until each of these seconds, and no consumer for nine minutes."""
+    listed, unassigned = members("c1"), allocation((), "-")
     online = [interval(second - 60, second, listed, allocation(listed, "0")) for second in left_at]
-    return [*online, *(interval(second, second + 540, (), nobody) for second in left_at)]
+    return [*online, *(interval(second, second + 540, (), unassigned) for second in left_at)]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_consumers_come_at_even_distances(left_at: Sequence[int], lags: dict[int
 
 
 def test_an_absence_that_began_before_the_window_is_no_leaving() -> None:
-    """Nobody was seen before 600 s, while 1,000 messages wait."""
+    """No consumer was seen before 600 s, while 1,000 messages wait."""
     rows = {-300: ["1000/0"], **{second: ["1000/1000"] for second in EVERY_TEN_MINUTES[1:]}}
     before = interval(-300, 600, (), allocation((), "-"))
     step = audited_step(before, *visits(EVERY_TEN_MINUTES[1:]), offsets={"t": offsets([("b", 0)], rows)})
