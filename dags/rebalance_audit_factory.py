@@ -160,8 +160,9 @@ def maintain_dag(fleet: Fleet, cron: str = MAINTAIN) -> DAG:
     """Compacts the tables, removes old files and rows as the Variables say, and checks constraints."""
     arguments = (
         "--retention-days={{ var.value.get('rebalance_audit_retention_days', 30) }}",
-        "--keep-snapshots={{ var.value.get('rebalance_audit_keep_snapshots', '') }}",
-        "--keep-results={{ var.value.get('rebalance_audit_keep_results', '') }}",
+        "--keep-snapshots={{ var.value.get('rebalance_audit_keep_snapshots', 'forever') }}",
+        "--keep-results={{ var.value.get('rebalance_audit_keep_results', '400d') }}",
+        "--keep-quarantine={{ var.value.get('rebalance_audit_keep_quarantine', '400d') }}",
     )
     longer = {"execution_timeout": timedelta(hours=6)}
     description = "Compacts the tables and removes old files"

@@ -1,7 +1,7 @@
 """Rejected lines and rows, and why; nothing is lost."""
 
 from schemas.table import Table
-from schemas.types import LONG, STRING, Array, Field, Struct, required
+from schemas.types import LONG, STRING, TIMESTAMP, Array, Field, Struct, required
 
 QUARANTINE = Table(
     name="quarantine",
@@ -16,6 +16,7 @@ QUARANTINE = Table(
         Field("detail", STRING, "what is wrong, in words"),
         Field("run_id", STRING, "run that rejected the source row first; null: ingested line"),
         Field("content", STRING, "the line or row, cut after 64 KiB"),
+        Field("rejected_at", TIMESTAMP, "UTC; null: unknown, by an older version"),
     ),
     key=("quarantine_id",),
     cluster_by=("quarantine_id",),

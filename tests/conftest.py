@@ -23,6 +23,8 @@ __all__ = ["browser", "open_page", "typed"]
 #: a third less CPU. Without the last option what it has compiled would not fit after some minutes, and Java would go on
 #: without a compiler.
 os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+#: Recordings of the tests get older: `maintain` deletes nothing of them.
+os.environ["REBALANCE_AUDIT_KEEP_RESULTS"] = "forever"
 
 
 @pytest.fixture(scope="session")

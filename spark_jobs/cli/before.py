@@ -41,15 +41,6 @@ def check_ingest(arguments: Namespace) -> None:
     check_inputs(arguments)
 
 
-def check_maintain(arguments: Namespace) -> None:
-    """Check as `check_inputs` does, and raise `UsageError` for --dry-run where there is nothing to show."""
-    if arguments.dry_run and not (arguments.keep_snapshots or arguments.keep_results or arguments.forget_cluster):
-        raise UsageError(
-            "--dry-run shows what would be deleted: give --keep-snapshots, --keep-results or --forget-cluster with it"
-        )
-    check_inputs(arguments)
-
-
 def check_validate(arguments: Namespace) -> None:
     """Check as `check_inputs` does; with --sources nothing, because that itself says what is wrong with tables."""
     if not arguments.sources:

@@ -31,13 +31,17 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+#: Of a time for which rows are kept: no row is deleted.
+_FOR_EVER = "forever"
+
+
 def _days(text: str) -> timedelta | None:
-    """Whole days, a week or more; None for an empty text, as a template may leave it."""
-    if not text:
+    """Whole days, a week or more; None: for ever, also for an empty text, as a template may leave it."""
+    if text in ("", _FOR_EVER):
         return None
     length = timedelta(seconds=_seconds(text))
     if length < timedelta(days=7) or length % timedelta(days=1):
-        raise ArgumentTypeError(f"'{text}' is not a number of whole days, at least 7d")
+        raise ArgumentTypeError(f"'{text}' is not a number of whole days, at least 7d, or {_FOR_EVER}")
     return length
 
 
@@ -156,9 +160,17 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         default=30,
     ),
     "--keep-snapshots": _value(
-        "TIME", "delete older snapshots, calls and sightings, by whole days, such as 90d", type=_days
+        "TIME", "delete older snapshots, calls and sightings, by whole days, such as 90d (default: forever)", type=_days
     ),
-    "--keep-results": _value("TIME", "delete older audited steps, by whole days, such as 400d", type=_days),
+    "--keep-results": _value(
+        "TIME",
+        "delete older audited steps, their runs, incidents and notifications, by whole days (default: 400d)",
+        type=_days,
+        default="400d",
+    ),
+    "--keep-quarantine": _value(
+        "TIME", "delete older rejected lines and rows, by whole days (default: 400d)", type=_days, default="400d"
+    ),
     "--forget-cluster": _value("NAME", "retire a cluster that is not recorded any more: answers and runs expect none"),
     "--upgrade": _switch("first upgrade the tables of an older version: columns, tables, constraints"),
     "--fail-on": _value(

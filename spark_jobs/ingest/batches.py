@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 import pyarrow as pa
@@ -52,7 +53,7 @@ def arrow_table(table: Table, rows: Sequence[Mapping[str, object]]) -> pa.Table:
     return pa.Table.from_pylist([*map(dict, rows)], schema).append_column(PLACE, places)
 
 
-def quarantine_row(rejected: Quarantined) -> dict[str, object]:
+def quarantine_row(rejected: Quarantined, rejected_at: datetime) -> dict[str, object]:
     """One row of `quarantine`; its id depends on the file's name, the line's number and its content only."""
     content, detail, file_name = rejected.line.content, rejected.detail, rejected.line.source
     if len(content) > KEPT_CONTENT:
@@ -69,6 +70,7 @@ def quarantine_row(rejected: Quarantined) -> dict[str, object]:
         "detail": detail,
         "run_id": None,
         "content": content[:KEPT_CONTENT].decode(errors="replace"),
+        "rejected_at": rejected_at,
     }
 
 

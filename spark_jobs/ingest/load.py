@@ -6,7 +6,7 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
@@ -118,7 +118,8 @@ def _load_rejected(spark: SparkSession, warehouse: Warehouse, rejected: Sequence
     """Insert lines into quarantine, each once. Two files of one name may have the same line."""
     if not rejected:
         return
-    rows = {row["quarantine_id"]: row for row in map(quarantine_row, rejected)}
+    now = datetime.now(UTC)
+    rows = {row["quarantine_id"]: row for row in (quarantine_row(line, now) for line in rejected)}
     source = arrow_table(QUARANTINE, [*rows.values()])
     within = F.col("t.source_file").isin(sorted({line.line.source for line in rejected}))
     in_table = known(spark, warehouse, QUARANTINE, source, within)

@@ -1,4 +1,4 @@
-"""Delete the days of snapshots and of results that are older than they are kept."""
+"""Delete the days of snapshots, of results, and of what was rejected, that are older than they are kept."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,32 +6,43 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from types import MappingProxyType
 
-from pyspark.sql import Column, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from schemas import (
+    AUDIT_RUNS,
     CAPTURE_CALLS,
     GROUP_STATUS,
+    INCIDENTS,
     MEMBERSHIP_SNAPSHOTS,
+    NOTICES,
     OUTPUTS,
     QUALITY_RESULTS,
+    QUARANTINE,
     SIGHTINGS,
     SOURCES,
     Table,
 )
+from spark_jobs.domain.incidents.notices import BACK, REJECTED, RESOLVED, WITHDRAWN
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.pipeline.publish.turns import turn_without_run
 from spark_jobs.pipeline.run_context import Progress
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.read.kept import KEPT_SINCE, kept_since
-from spark_jobs.store.read.stored import StoredTables
-from spark_jobs.store.read.through_spark import stored_in
+from spark_jobs.store.read.stored import Filter, StoredTables, tuples
+from spark_jobs.store.read.through_spark import all_of, stored_in
 from spark_jobs.store.warehouse import Warehouse
 
-#: The time of each table's rows, of those that go with the snapshots, and of those that go with the results.
-_OF_SNAPSHOTS = MappingProxyType(dict.fromkeys((*SOURCES, CAPTURE_CALLS), "captured_at") | {SIGHTINGS: "hour"})
-_OF_RESULTS = MappingProxyType(dict.fromkeys((*OUTPUTS, QUALITY_RESULTS), "step_start"))
-_TIMES = _OF_SNAPSHOTS | _OF_RESULTS
+#: The times of each table's rows, all of which are before the day that is kept; the first is shown. An incident without
+#: an end, and what older versions rejected at an unknown time, stay.
+_OF_SNAPSHOTS = MappingProxyType(dict.fromkeys((*SOURCES, CAPTURE_CALLS), ("captured_at",)) | {SIGHTINGS: ("hour",)})
+_OF_RESULTS = MappingProxyType(
+    dict.fromkeys((*OUTPUTS, QUALITY_RESULTS), ("step_start",))
+    | {AUDIT_RUNS: ("interval_end", "finished_at"), INCIDENTS: ("resolved_at",), NOTICES: ("sent_at",)}
+)
+_OF_QUARANTINE = MappingProxyType({QUARANTINE: ("rejected_at",)})
+_TIMES = _OF_SNAPSHOTS | _OF_RESULTS | _OF_QUARANTINE
+#: Events of notifications that no other one follows.
+_ENDS = frozenset((RESOLVED, WITHDRAWN, REJECTED, BACK))
 #: No configuration lets a step remember sightings for longer: without them a step that is kept would change.
 _LONGEST_MEMORY = timedelta(days=365)
 
@@ -42,12 +53,14 @@ class Keep:
 
     snapshots: timedelta | None = None
     results: timedelta | None = None
+    quarantine: timedelta | None = None
 
     def since(self, now: datetime) -> dict[Table, datetime]:
         """Return midnight, UTC, from which on the rows of each table are kept; without those that are kept for ever."""
         today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         since: dict[Table, datetime] = {}
-        for length, tables in ((self.snapshots, _OF_SNAPSHOTS), (self.results, _OF_RESULTS)):
+        of_tables = (self.snapshots, _OF_SNAPSHOTS), (self.results, _OF_RESULTS), (self.quarantine, _OF_QUARANTINE)
+        for length, tables in of_tables:
             if length is not None:
                 since |= dict.fromkeys(tables, today - length)
         if SIGHTINGS in since:
@@ -76,10 +89,27 @@ def expired_rows(stored: StoredTables, keep: Keep, progress: Progress = lambda _
     for table, before in keep.since(datetime.now(UTC)).items():
         if stored.exists(table):
             progress(f"counting old rows of {table.name}")
-            number, first = stored.count_before(table, _TIMES[table], before)
+            number, first = stored.count(table, _TIMES[table][0], _expired(stored, table, before))
             if first is not None:
                 expired.append(ExpiredRows(table.name, number, first, before))
     return expired
+
+
+def _expired(stored: StoredTables, table: Table, before: datetime) -> list[Filter]:
+    """The conditions of rows to be deleted; a notification of an incident that is still open stays."""
+    conditions = [Filter(time, "<", before) for time in _TIMES[table]]
+    return [*conditions, Filter("incident_id", "NOT IN", _followed(stored))] if table == NOTICES else conditions
+
+
+def _followed(stored: StoredTables) -> list[str]:
+    """The ids of which the newest notification to a target is not of an end."""
+    newest = {
+        (target, incident_id): event
+        for _, target, incident_id, event in sorted(
+            tuples(stored.read(NOTICES, ("sent_at", "target", "incident_id", "event")))
+        )
+    }
+    return sorted({incident_id for (_, incident_id), event in newest.items() if event not in _ENDS})
 
 
 def delete_expired(
@@ -92,31 +122,33 @@ def delete_expired(
     readable as `maintain` keeps them. Raises as `expired_rows`, and `PublishConflictError` without a gap.
     """
     by_name = {rows.table: rows for rows in expired_rows(stored_in(spark, warehouse), keep, progress)}
-    snapshots, results = (
+    snapshots, results, quarantine = (
         {table: by_name[table.name] for table in tables if table.name in by_name}
-        for tables in (_OF_SNAPSHOTS, _OF_RESULTS)
+        for tables in (_OF_SNAPSHOTS, _OF_RESULTS, _OF_QUARANTINE)
     )
-    _delete(spark, warehouse, MEMBERSHIP_SNAPSHOTS, snapshots, progress)
+    _delete(spark, warehouse, snapshots, progress, marked=MEMBERSHIP_SNAPSHOTS)
     if results:
         with turn_without_run(spark, warehouse):
-            _delete(spark, warehouse, GROUP_STATUS, results, progress)
+            _delete(spark, warehouse, results, progress, marked=GROUP_STATUS)
+    _delete(spark, warehouse, quarantine, progress)
     return [*by_name.values()]
 
 
 def _delete(
-    spark: SparkSession, warehouse: Warehouse, marked: Table, expired: Mapping[Table, ExpiredRows], progress: Progress
+    spark: SparkSession,
+    warehouse: Warehouse,
+    expired: Mapping[Table, ExpiredRows],
+    progress: Progress,
+    marked: Table | None = None,
 ) -> None:
     """Rows that were deleted once stay deleted, though more are kept now: a mark never goes back."""
-    if not expired:
-        return
-    warehouse.create(spark, [marked])
-    marks = (kept_since(stored_in(spark, warehouse), marked), *(rows.before for rows in expired.values()))
-    warehouse.set_properties(spark, marked, {KEPT_SINCE: format_utc(max(filter(None, marks)))})
+    stored = stored_in(spark, warehouse)
+    if expired and marked is not None:
+        warehouse.create(spark, [marked])
+        marks = (kept_since(stored, marked), *(rows.before for rows in expired.values()))
+        warehouse.set_properties(spark, marked, {KEPT_SINCE: format_utc(max(filter(None, marks)))})
     for table, rows in expired.items():
         progress(f"deleting old rows of {table.name}")
-        delete = partial(warehouse.delta_table(spark, table).delete, _is_before(table, rows.before))
+        condition = all_of(_expired(stored, table, rows.before))
+        delete = partial(warehouse.delta_table(spark, table).delete, condition)
         retry_on_conflict(delete, f"delete old rows of {table.name}")
-
-
-def _is_before(table: Table, moment: datetime) -> Column:
-    return F.col(_TIMES[table]) < F.lit(moment)

@@ -91,7 +91,8 @@ def set_rejected_aside(context: RunContext, evaluated: DataFrame, facts: Facts) 
     if not _left_out(facts):
         return
     context.warehouse.create(context.spark, [QUARANTINE])
-    rows = rejected(evaluated).withColumn("run_id", F.lit(context.run_id))
+    by_run = {"run_id": F.lit(context.run_id), "rejected_at": F.lit(datetime.now(UTC))}
+    rows = rejected(evaluated).withColumns(by_run)
     same = F.col("t.quarantine_id") == F.col("s.quarantine_id")
     target = context.warehouse.delta_table(context.spark, QUARANTINE).alias("t")
     merge = target.merge(rows.alias("s"), same).whenNotMatchedInsertAll()

@@ -259,10 +259,13 @@ COMMANDS: Mapping[str, Command] = {
         ),
     ),
     "maintain": Command(
-        "Compact files, remove old ones, and check constraints; only --keep-… deletes rows.",
+        "Delete rows that are older than they are kept, compact files, remove old ones, and check constraints.",
         required="--warehouse",
-        optional="--retention-days --keep-snapshots --keep-results --forget-cluster --dry-run --upgrade --scale --json",
-        check="check_maintain",
+        optional=(
+            "--retention-days --keep-snapshots --keep-results --keep-quarantine --forget-cluster --dry-run --upgrade "
+            "--scale --json"
+        ),
+        check="check_inputs",
         examples=(
             "--warehouse ./warehouse",
             "--warehouse ./warehouse --upgrade",

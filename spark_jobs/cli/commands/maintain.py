@@ -18,7 +18,7 @@ from spark_jobs.operate.maintain import check_retention, maintain
 from spark_jobs.operate.retention import ExpiredRows, Keep, delete_expired, expired_rows
 from spark_jobs.operate.upgrade import Upgraded, upgrade
 from spark_jobs.operate.upkeep import Maintained, nothing_to_maintain
-from spark_jobs.store.read.delta import bytes_in
+from spark_jobs.store.read.delta import DeltaTables, bytes_in, is_surely_reached
 from spark_jobs.store.warehouse import Warehouse
 
 #: By kind.
@@ -28,7 +28,7 @@ Changes = dict[str, Sequence[Upgraded | ExpiredRows | ForgottenCluster]]
 def maintain_command(arguments: Namespace) -> int:
     """Exit code 0 where every table was maintained; what does not hold is an error."""
     warehouse, retention = Warehouse.parse(arguments.warehouse), timedelta(days=arguments.retention_days)
-    keep = Keep(arguments.keep_snapshots, arguments.keep_results)
+    keep = Keep(arguments.keep_snapshots, arguments.keep_results, arguments.keep_quarantine)
     check_retention(retention)
     if arguments.dry_run:
         return _show_plan(arguments, keep)
@@ -36,14 +36,15 @@ def maintain_command(arguments: Namespace) -> int:
     with progress_on() as say:
         say("looking for what is to be done")
         forgotten = _to_forget(arguments, say)
-        is_more = arguments.upgrade or keep != Keep() or forgotten
+        is_more = arguments.upgrade or forgotten or not is_surely_reached(warehouse)
+        is_more = is_more or expired_rows(DeltaTables(warehouse), keep, say)
         maintained = None if is_more else nothing_to_maintain(warehouse, retention)
         if maintained is None:
             spark = _spark_for_all(arguments, warehouse, say)
             if arguments.upgrade:
                 changes["upgraded"] = upgrade(spark, warehouse, say)
-            if keep != Keep():
-                changes["deleted"] = delete_expired(spark, warehouse, keep, say)
+            if deleted := delete_expired(spark, warehouse, keep, say):
+                changes["deleted"] = deleted
             for cluster in forgotten:
                 forget_cluster(spark, warehouse, cluster)
                 changes["forgotten"] = forgotten
@@ -71,8 +72,7 @@ def _show_plan(arguments: Namespace, keep: Keep) -> int:
     """Show what the same command without --dry-run deletes and forgets."""
     changes: Changes = {}
     with progress_on() as say:
-        if keep != Keep():
-            changes["would_delete"] = expired_rows(open_warehouse(arguments.warehouse, progress=say).stored, keep, say)
+        changes["would_delete"] = expired_rows(open_warehouse(arguments.warehouse, progress=say).stored, keep, say)
         if forgotten := _to_forget(arguments, say):
             changes["would_forget"] = forgotten
     if not answered(arguments, changes):
@@ -89,14 +89,11 @@ def _show_changes(changes: Changes) -> None:
             print(nothing)
 
 
-_NOTHING_EXPIRED = "No rows are older than they are kept."
-
-
 #: How a change of each kind begins, and what is shown where there is none.
 _CHANGES = {
     "upgraded": ("", "All tables are up to date."),
-    "deleted": ("deleted from ", _NOTHING_EXPIRED),
-    "would_delete": ("would delete from ", _NOTHING_EXPIRED),
+    "deleted": ("deleted from ", ""),
+    "would_delete": ("would delete from ", "No rows are older than they are kept."),
     "forgotten": ("forgot ", ""),
     "would_forget": ("would forget ", ""),
 }

@@ -89,10 +89,10 @@ class DeltaTables:
         except Exception as error:
             raise self._failed(table, error) from error
 
-    def count_before(self, table: Table, column: str, moment: datetime) -> tuple[int, datetime | None]:
-        """See `StoredTables.count_before`."""
-        condition = sql_of(Filter(column, "<", moment))
-        sql = f'SELECT count(*) AS number, min("{column}") AS first FROM {table.name} WHERE {condition}'
+    def count(self, table: Table, time: str, conditions: Sequence[Filter]) -> tuple[int, datetime | None]:
+        """See `StoredTables.count`."""
+        condition = " AND ".join(map(sql_of, conditions))
+        sql = f'SELECT count(*) AS number, min("{time}") AS first FROM {table.name} WHERE {condition}'
         (row,) = rows(self.query(sql, {table: self.open(table)}))
         return row["number"], row["first"]
 
@@ -238,9 +238,9 @@ def _share(first: datetime | None, last: datetime | None, interval: Interval) ->
 
 def sql_of(condition: Filter) -> str:
     """Return the condition as standard SQL."""
-    if condition.operator == "IN":
+    if condition.operator in {"IN", "NOT IN"}:
         values = ", ".join(map(sql_literal, condition.value))
-        return f'"{condition.column}" IN ({values})' if values else "false"
+        return f'"{condition.column}" {condition.operator} ({values})' if values else str(condition.operator != "IN")
     value = "NULL" if condition.value is None else sql_literal(condition.value)
     return f'"{condition.column}" {condition.operator} {value}'
 

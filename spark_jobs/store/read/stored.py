@@ -13,7 +13,9 @@ from spark_jobs.store.location import Location
 
 
 class Filter(NamedTuple):
-    """A condition: column, operator (`=`, `<`, `<=`, `>`, `>=`, `IN`), value; a null keeps none but `IS` with None."""
+    """A condition: column, operator (`=`, `<`, `<=`, `>`, `>=`, `IN`, `NOT IN`), value; a null keeps none but `IS` with
+    None.
+    """
 
     column: str
     operator: str
@@ -48,8 +50,8 @@ class StoredTables(Protocol):
         a missing or unreadable table, `SchemaMismatchError` if its columns are not those of `schemas`.
         """
 
-    def count_before(self, table: Table, column: str, moment: datetime) -> tuple[int, datetime | None]:
-        """The number of rows with a time before the moment, and their first time; raises as `read` does."""
+    def count(self, table: Table, time: str, conditions: Sequence[Filter]) -> tuple[int, datetime | None]:
+        """The number of rows that keep all conditions, and the first of their times; raises as `read` does."""
 
     def version(self, table: Table) -> int:
         """The newest version; raises as `read` does."""

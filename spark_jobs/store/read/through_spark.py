@@ -1,6 +1,6 @@
 """Tables read by Spark: where only it can find them (a catalog), or reach them (HDFS)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
@@ -59,13 +59,13 @@ class SparkTables:
     ) -> pa.Table:
         """See `StoredTables.read`."""
         frame = self.location.read(self.spark, table, version)
-        wanted = frame.where(reduce(and_, map(_column, conditions), F.lit(True))).select(*columns)
+        wanted = frame.where(all_of(conditions)).select(*columns)
         return (wanted.distinct() if distinct else wanted).toArrow()
 
-    def count_before(self, table: Table, column: str, moment: datetime) -> tuple[int, datetime | None]:
-        """See `StoredTables.count_before`."""
-        old = self.location.read(self.spark, table).where(F.col(column) < F.lit(moment))
-        row = old.agg(F.count("*").alias("number"), F.unix_micros(F.min(column)).alias("first")).first()
+    def count(self, table: Table, time: str, conditions: Sequence[Filter]) -> tuple[int, datetime | None]:
+        """See `StoredTables.count`."""
+        counted = self.location.read(self.spark, table).where(all_of(conditions))
+        row = counted.agg(F.count("*").alias("number"), F.unix_micros(F.min(time)).alias("first")).first()
         assert row is not None  # an aggregate without groups has exactly one row
         return row.number, None if row["first"] is None else from_micros(row["first"])
 
@@ -117,10 +117,16 @@ def is_gone(error: Exception) -> bool:
     return isinstance(error, WarehouseError) or any(name in str(error) for name in _GONE)
 
 
+def all_of(conditions: Iterable[Filter]) -> Column:
+    """The column that is true where all conditions are."""
+    return reduce(and_, map(_column, conditions), F.lit(True))
+
+
 def _column(condition: Filter) -> Column:
     column, value = F.col(condition.column), condition.value
-    if condition.operator == "IN":
-        return column.isin([*value])  # a tuple would be one value
+    if condition.operator in {"IN", "NOT IN"}:
+        is_one = column.isin([*value])  # a tuple would be one value
+        return is_one if condition.operator == "IN" else ~is_one
     if condition.operator == "IS":
         return column.isNull()
     result: Column = _COMPARISONS[condition.operator](column, value)

@@ -99,7 +99,9 @@ def arguments(command: str, warehouse: Warehouse, prepared: Prepared) -> list[st
 def contents(warehouse: Warehouse) -> Contents:
     """Row count and hash of every table that a command fills, whatever the order of rows and files."""
     stored, filled = delta_tables(warehouse.location), (*OUTPUTS, *SOURCES, SIGHTINGS, QUARANTINE)
-    return {table.name: _content(stored.read(table, table.columns)) for table in filled}
+    return {
+        table.name: _content(stored.read(table, [*filter("rejected_at".__ne__, table.columns)])) for table in filled
+    }
 
 
 def _content(table: pa.Table) -> tuple[int, str]:

@@ -11,19 +11,31 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from schemas import GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, SOURCES
+from schemas import (
+    AUDIT_RUNS,
+    GROUP_STATUS,
+    INCIDENTS,
+    MEMBERSHIP_SNAPSHOTS,
+    NOTICES,
+    OFFSET_SNAPSHOTS,
+    OUTPUTS,
+    QUARANTINE,
+    SOURCES,
+    Table,
+)
 from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import WarehouseError
 from spark_jobs.operate.late import is_nothing_late, late_steps
-from spark_jobs.operate.retention import Keep, delete_expired
+from spark_jobs.operate.retention import Keep, delete_expired, expired_rows
 from spark_jobs.operate.upkeep import oldest_versions
 from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.stored import Filter
 from spark_jobs.store.read.through_spark import SparkTables
 from spark_jobs.store.warehouse import Warehouse
-from tests.support.snapshots import healthy_group, load, membership
+from tests.support.snapshots import append, healthy_group, load, membership
 from tests.support.stored import stored_rows
 from tests.support.times import at
 
@@ -83,8 +95,9 @@ def test_days_older_than_the_retention_are_deleted_and_all_others_stay(
     assert by_table["group_status"]["rows"] == 2
     assert "topic_snapshots" not in by_table
     for stored in (by_delta, SparkTables(spark, warehouse)):
-        assert stored.count_before(OFFSET_SNAPSHOTS, "captured_at", MIDNIGHT) == (360, at(AT_22))
-        assert stored.count_before(OFFSET_SNAPSHOTS, "captured_at", at(0)) == (0, None)
+        for moment, counted in ((MIDNIGHT, (360, at(AT_22))), (at(0), (0, None))):
+            before = [Filter("captured_at", "<", moment)]
+            assert stored.count(OFFSET_SNAPSHOTS, "captured_at", before) == counted
     assert {table: by_delta.version(table) for table in versions} == versions
 
     deleted = delete_expired(spark, warehouse, Keep(since_midnight(), since_midnight()))
@@ -115,6 +128,65 @@ def test_days_that_are_gone_are_neither_late_nor_audited_again(
     again = delete_expired(spark, warehouse, Keep(snapshots=since_midnight() + timedelta(days=1)))
     assert again == []
     assert is_late_or_logged(spark, warehouse, caplog) == ([], said)
+
+
+def test_runs_closed_incidents_their_notices_and_rejected_rows_are_deleted_as_results_are(
+    spark: SparkSession, twins_hour: Warehouse, tmp_path: Path
+) -> None:
+    """Kept for 400 days. What is open stays, with its notices; so does a run of old steps that is young itself."""
+    shutil.copytree(twins_hour.location, tmp_path / "copy")
+    warehouse = Warehouse.parse(str(tmp_path / "copy"))
+    old, young = (datetime.now(UTC) - timedelta(days=days) for days in (402, 399))
+    run_row = next(iter(stored_rows(warehouse, AUDIT_RUNS)))
+    runs = [
+        run_row | {"run_id": name, "interval_end": end, "finished_at": finished}
+        for name, end, finished in (("old", old, old), ("backfilled", old, young), ("young", young, young))
+    ]
+    incidents = [
+        {"incident_id": name, "cluster": "c", "resolved_at": end}
+        for name, end in (("closed", old), ("open", None), ("later", young))
+    ]
+    notices = [
+        notice("closed", "opened", old),
+        notice("closed", "resolved", old + timedelta(seconds=1)),
+        notice("open", "opened", old),
+        notice("open", "worse", old + timedelta(seconds=1)),
+        notice("ended now", "opened", old),
+        notice("ended now", "resolved", young),
+        notice("missing", "missing", old),
+        notice("rejected", "rejected", old),
+    ]
+    rejected = [
+        {"quarantine_id": name, "reasons": ["r"], "rejected_at": at}
+        for name, at in (("old", old), ("young", young), ("unknown", None))
+    ]
+    for table, made in ((AUDIT_RUNS, runs), (INCIDENTS, incidents), (NOTICES, notices), (QUARANTINE, rejected)):
+        warehouse.create(spark, [table])
+        append(spark, warehouse, table, *made)
+    kept = timedelta(days=400)
+    keep = Keep(results=kept, quarantine=kept)
+    counted = {rows.table: rows.rows for rows in expired_rows(DeltaTables(warehouse), keep)}
+    assert counted == {"audit_runs": 1, "incidents": 1, "notices": 4, "quarantine": 1}
+    assert {rows.table: rows.rows for rows in expired_rows(SparkTables(spark, warehouse), keep)} == counted
+    assert {rows.table: rows.rows for rows in delete_expired(spark, warehouse, keep)} == counted
+
+    def left(table: Table, column: str) -> set[str]:
+        return {row[column] for row in stored_rows(warehouse, table)}
+
+    assert left(AUDIT_RUNS, "run_id") == {run_row["run_id"], "backfilled", "young"}
+    assert left(INCIDENTS, "incident_id") >= {"open", "later"}
+    assert "closed" not in left(INCIDENTS, "incident_id")
+    told = sorted((row["incident_id"], row["event"]) for row in stored_rows(warehouse, NOTICES))
+    assert told == [("ended now", "resolved"), ("missing", "missing"), ("open", "opened"), ("open", "worse")]
+    assert left(QUARANTINE, "quarantine_id") == {"young", "unknown"}
+    assert delete_expired(spark, warehouse, keep) == []
+
+
+def notice(incident_id: str, event: str, sent_at: datetime) -> dict[str, Any]:
+    """A notification as it was sent."""
+    words = {"target": "t", "cluster": "c", "severity": "WARN", "rule": "R", "headline": "h"}
+    times = dict.fromkeys(("opened_at", "last_seen_at", "audited_until", "sent_at"), sent_at)
+    return words | times | {"incident_id": incident_id, "event": event, "consumer_groups": [], "root_finding_ids": []}
 
 
 def test_readers_of_a_warehouse_whose_audits_stopped_keep_their_versions(

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs.domain.model.intervals import EPOCH
 from spark_jobs.errors import InputFileError
 from spark_jobs.ingest.batches import quarantine_row
 from spark_jobs.ingest.files import LONGEST_LINE, Line, check_readable, read_lines
@@ -90,7 +91,7 @@ def test_a_quarantined_line_keeps_its_head_and_its_id(tmp_path: Path) -> None:
     rows = []
     for found in outcomes(read_lines(tmp_path / "bad"), "demo"):
         assert isinstance(found, Quarantined)
-        rows.append(quarantine_row(found))
+        rows.append(quarantine_row(found, EPOCH))
 
     assert rows[0]["content"] == ("[" + "1," * 50_000)[:65536]
     assert str(rows[0]["detail"]).endswith("(content: the first 65536 of 100002 bytes)")
@@ -105,6 +106,7 @@ def test_a_quarantined_line_keeps_its_head_and_its_id(tmp_path: Path) -> None:
         "detail": "invalid start byte at byte 0",
         "run_id": None,
         "content": "�\n",
+        "rejected_at": EPOCH,
     }
     assert len({row["quarantine_id"] for row in rows}) == 3
 
@@ -112,5 +114,5 @@ def test_a_quarantined_line_keeps_its_head_and_its_id(tmp_path: Path) -> None:
 def test_of_a_long_key_the_head_is_kept() -> None:
     (found,) = outcomes([Line(1, line("connection", group="é" * 100_000, broker=7))], "demo")
     assert isinstance(found, Quarantined)
-    key = quarantine_row(found)["row_key"]
+    key = quarantine_row(found, EPOCH)["row_key"]
     assert key == ('{"cluster": "demo", "consumer_group": "' + r"\u00e9" * 20_000)[:65536]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from schemas import QUARANTINE
+from spark_jobs.domain.model.intervals import EPOCH
 from spark_jobs.ingest.batches import arrow_table, quarantine_row
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Quarantined, Row, outcomes
@@ -60,5 +61,5 @@ def test_every_damaged_line_is_accounted_for(tmp_path: Path, seed: int) -> None:
     for o in found:
         if isinstance(o, Row):
             arrow_table(o.table, [o.values])
-    rejected = [quarantine_row(o) for o in found if isinstance(o, Quarantined)]
+    rejected = [quarantine_row(o, EPOCH) for o in found if isinstance(o, Quarantined)]
     assert arrow_table(QUARANTINE, rejected).num_rows == kinds["Quarantined"]
