@@ -27,6 +27,7 @@ MEASURES: tuple[Measure, ...] = (
     Measure("year-status", "status, old ÷ a day", 1.2, year.status),
     Measure("year-incidents", "incidents --last 1h, old ÷ a day", 1.2, year.incidents),
     Measure("year-metrics", "metrics, old ÷ a day", 1.2, year.metrics),
+    Measure("year-missing", "runs --missing, old ÷ a day", 1.2, year.missing),
     Measure("year-notify", "notify --dry-run, old ÷ a day", 1.2, year.notify),
     Measure("logs-cores", "200 MB of logs, two cores ÷ one", 0.7, logs.two_cores),
     Measure("logs-linear", "200 MB of logs ÷ 50 MB", 4.4, logs.linear),

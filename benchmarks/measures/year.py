@@ -54,6 +54,11 @@ def metrics(bench: Bench) -> CallResults:
     return _of_command(bench, "metrics")
 
 
+def missing(bench: Bench) -> CallResults:
+    """`rebalance-audit runs --missing`, which `watch`, `backfill --only-missing`, `late` and `notify` ask, too."""
+    return _of_command(bench, "runs", "--missing")
+
+
 def notify(bench: Bench) -> CallResults:
     """`rebalance-audit notify --dry-run`."""
     return _of_command(bench, "notify", "--dry-run")

@@ -3,11 +3,11 @@
 import gzip
 import logging
 import os
+import time
 import zlib
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from time import monotonic
 
 from filelock import FileLock, Timeout
 
@@ -21,7 +21,7 @@ _GZIP = zlib.MAX_WBITS | 16
 
 
 class RecordingFiles:
-    """A writer of rounds of lines into a folder, with a new file after `seconds`; one process per folder.
+    """A writer of rounds of lines into a folder, with a new file at each multiple of `seconds`; one process per folder.
     `head` gives a file's first line; `closed` is called with each finished file, also those of a killed process.
     """
 
@@ -29,7 +29,7 @@ class RecordingFiles:
         self._folder, self._seconds, self._head, self._closed = folder, seconds, head, closed
         self._lock = FileLock(folder / ".lock")
         self._file: Path | None = None
-        self._opened_at = 0.0
+        self._period = 0.0
 
     def open(self) -> None:
         """Raises `CaptureError` if the folder cannot be written, or another capture writes into it."""
@@ -58,7 +58,7 @@ class RecordingFiles:
 
     def rotate(self, *, at_once: bool = False) -> None:
         """Closes the file if its time has come."""
-        if self._file and (at_once or monotonic() - self._opened_at >= self._seconds):
+        if self._file and (at_once or self._period != time.time() // self._seconds):
             file, self._file = self._file, None
             self._finish(file)
 
@@ -76,7 +76,7 @@ class RecordingFiles:
         except OSError:
             file.unlink(missing_ok=True)
             raise
-        self._file, self._opened_at = file, monotonic()
+        self._file, self._period = file, time.time() // self._seconds
         return file
 
     def _recover(self, partial: Path) -> None:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from statistics import median_low
 
 from schemas import OPTIONAL_SOURCES, SOURCES, Table
+from spark_jobs.config import Configuration
 from spark_jobs.config.file import load
 from spark_jobs.domain.model.intervals import EPOCH, Interval, format_utc
 from spark_jobs.store.location import Location
@@ -28,19 +29,31 @@ def missing_sources(
     late_after: timedelta = LATE_AFTER,
     now: datetime | None = None,
 ) -> list[str] | None:
-    """A sentence per cluster and source whose snapshots of the interval are missing; None: it is unknown which to
-    expect (only Spark reads the tables, or the step before has no snapshots).
-
-    A source of a cluster has come when a snapshot is as close to the interval's end as the collection interval, or as
-    the median distance in the step before; one without snapshots there is not awaited. A cluster of which no source
-    has come is given up so long after the end, and logged. Raises `WarehouseError`, `ConfigurationError` or
-    `IntervalError`.
+    """`awaited_sources` of the tables that a user names; None also where only Spark reads them. Raises
+    `WarehouseError`, `ConfigurationError` or `IntervalError`.
     """
     location = Location.parse(warehouse)
     if not is_reached(location):
         return None
-    configuration, wanted = load(config or None), Interval.parse(interval)
-    times = _times(DeltaTables(location), wanted.start - configuration.grid.length)
+    now = now or datetime.now(UTC)
+    return awaited_sources(DeltaTables(location), load(config or None), Interval.parse(interval), now, late_after)
+
+
+def awaited_sources(
+    stored: StoredTables,
+    configuration: Configuration,
+    wanted: Interval,
+    now: datetime,
+    late_after: timedelta = LATE_AFTER,
+) -> list[str] | None:
+    """A sentence per cluster and source whose snapshots of the interval are missing; None: it is unknown which to
+    expect, as the step before has no snapshots.
+
+    A source of a cluster has come when a snapshot is as close to the interval's end as the collection interval, or as
+    the median distance in the step before; one without snapshots there is not awaited. A cluster of which no source
+    has come is given up so long after the end, and logged. Raises as `StoredTables.read`.
+    """
+    times = _times(stored, wanted.start - configuration.grid.length)
     expected = {
         cluster: awaited
         for cluster, of_sources in sorted(times.items())
@@ -48,7 +61,7 @@ def missing_sources(
     }
     if not expected:
         return None
-    is_late = (now or datetime.now(UTC)) >= wanted.end + late_after
+    is_late = now >= wanted.end + late_after
     missing: list[str] = []
     for cluster, awaited in expected.items():
         newest = {

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import yaml
 from spark_jobs.cli.main import main
 from spark_jobs.domain.model.intervals import Interval
 from tests.support.look import audit_into
+from tests.support.one_backlog import assert_one_backlog
 from tests.unit.project.test_layers import ROOT
 
 RECORDINGS = ROOT / "tests" / "data" / "field"
@@ -24,8 +26,6 @@ ANSWERS = {file.stem: yaml.safe_load(file.read_text("utf-8")) for file in Path(_
 HOUR = Interval.parse("2026-11-21T02:00/2026-11-21T03:00")
 INTERVAL_SECONDS = 20
 Case = Mapping[str, Any]
-#: docs/backlog.md: queues that cannot be read, those of a new group before it commits, retry topics of POP.
-NOT_IN_THE_SERIES = frozenset(("STRANDED_WRITE_QUEUES", "BEGINS_AT_OLDEST", "POP_REDELIVERING"))
 
 
 @pytest.fixture(scope="module")
@@ -96,25 +96,7 @@ def test_explain_names_the_cause(number: str, warehouse: Path, capsys: pytest.Ca
 
 
 def test_every_answer_names_one_backlog(number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The most of a step: `status`, `explain`, `what-if` and incidents say the same, or less of a part."""
-    groups = json.loads(output(capsys, warehouse, number, "status", "--all", "--json"))["groups"]
-    peaks = {one["consumer_group"]: one["backlog_max"] for one in groups}
-    for one in groups:
-        group, peak = one["consumer_group"], one["backlog_max"]
-        assert one["peak_backlog_messages"] == peak
-        assert peak is None or (one["backlog_end"] or 0) <= peak
-        story = output(capsys, warehouse, number, "explain", "--group", group, "--at", moment("02:30:30").isoformat())
-        assert not peak or re.search(rf", peak (at least )?{peak:,}[.]", story), story
-        shown = output(capsys, warehouse, number, "what-if", "--group", group, "--members", "=1")
-        simulated = re.search(r"really happened:.* highest=([\d,]+)", shown)
-        if simulated and peak is not None:
-            of_group = re.search(r"The peak backlog of the whole group was ([\d,]+):", shown)
-            assert (of_group or simulated)[1] == f"{peak:,}"
-            assert int(simulated[1].replace(",", "")) <= peak
-    for incident in listed(capsys, warehouse, number):
-        if incident["peak_backlog_messages"] and incident["rule"] not in NOT_IN_THE_SERIES:
-            together = [peaks[group] or 0 for group in incident["consumer_groups"] if group in peaks]
-            assert incident["peak_backlog_messages"] <= sum(together), incident
+    assert_one_backlog(partial(output, capsys, warehouse, number), moment("02:30:30").isoformat())
 
 
 def differences(expected: Case, incident: Case, text: str) -> list[str]:

@@ -14,9 +14,10 @@ from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.status.capacity import SIGNS, Limit
-from tests.conformance.test_field import HOUR, INTERVAL_SECONDS, NOT_IN_THE_SERIES, RECORDINGS
+from tests.conformance.test_field import HOUR, INTERVAL_SECONDS, RECORDINGS
 from tests.conformance.test_synthetic_groups import Groups, groups
 from tests.support.kernel import evaluated, recorded_rows, settings
+from tests.support.one_backlog import NOT_IN_THE_SERIES
 
 __all__ = ["groups"]
 _RULES = ("CONSUMER_STOPPED", "CONSUMER_STALLED")

@@ -131,6 +131,16 @@ COMMANDS: Mapping[str, Command] = {
             "--warehouse /data/audit --only-missing --most 4",
         ),
     ),
+    "watch": Command(
+        "Audit each step soon after its end, send notifications, and maintain the tables daily, until SIGTERM.",
+        required="--warehouse",
+        optional=(
+            "--config --to --target=default --at-least=WARN --textfile "
+            "--retention-days --keep-snapshots --keep-results --keep-quarantine"
+        ),
+        check="check_inputs",
+        examples=("--warehouse /data/audit", "--warehouse s3a://lake/audit --config audit.yaml --to notices.url"),
+    ),
     "late": Command(
         "Audit steps again whose snapshots arrived or changed after they were published; list missing steps.",
         required="--warehouse --interval",
@@ -325,7 +335,7 @@ COMMANDS: Mapping[str, Command] = {
 #: The commands in the order in which they are shown, by what they are for.
 GROUPS: Mapping[str, str] = {
     "Record and load": "capture ingest",
-    "Audit": "run backfill late task validate verify",
+    "Audit": "run backfill watch late task validate verify",
     "Look": "status incidents explain what-if trends suggest compare clients runs report metrics",
     "Keep": "notify maintain",
     "Set up": "setup demo sql examples dags version",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
@@ -17,6 +16,7 @@ from spark_jobs.capture.access import credentials
 from spark_jobs.capture.capture import Capture, Settings
 from spark_jobs.capture.jars import TOOLS_DIR, check_tools
 from spark_jobs.capture.java_admin import ClusterAddress, start
+from spark_jobs.cli.signals import until_told
 from spark_jobs.cli.terminal import print_line, print_to_stderr, printable, show_next
 from spark_jobs.errors import ExitCode
 from spark_jobs.setup.java import check_java
@@ -44,7 +44,7 @@ def capture_command(arguments: Namespace) -> int:
     with closing(start(address, TOOLS_DIR)) as admin, loading or nullcontext():
         capture = Capture(settings, admin, loading.load if loading else lambda _: None)
         console = Console(stderr=True)
-        with _until_told(capture.stop), _rounds_on(console) as say:
+        with until_told(capture.stop), _rounds_on(console) as say:
             watched = _watching(loading, arguments.textfile, say) if loading else say
             capture.run(watched, lambda text: print_line(console, text))
     if loading is None:
@@ -76,22 +76,6 @@ def _settings(arguments: Namespace) -> Settings:
     given = {name: getattr(arguments, name) for name in alike}
     folder, proxies = Path(arguments.out), tuple(arguments.proxy or ())
     return Settings(folder=folder, duration=getattr(arguments, "for"), proxies=proxies, **given)
-
-
-@contextmanager
-def _until_told(stop: Callable[[], None]) -> Iterator[None]:
-    """SIGTERM and Ctrl-C end the recording; a second Ctrl-C ends the process."""
-
-    def on_signal(_number: int, _frame: object) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        stop()
-
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ each event is an incident or none, and the logs of the same time say the same.
 
 import math
 import os
+import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -52,8 +53,8 @@ _REPORTING = [group for group in mixed.GROUPS if group not in ("node-push", "py-
 _NOT_IN_LOGS = ("go-circle", "mix-hash", "go-order", "wiped")
 #: Rules about members, which logs know. Without offsets, an offline group is UNASSIGNED_QUEUE there.
 _OF_MEMBERS = ("DUPLICATE_CLIENT_ID", "SUBSCRIPTION_MISMATCH", "MIXED_CLIENTS")
-#: No step ends within a run: strategies take a minute of settled reports to infer.
-_STEP = timedelta(days=1)
+#: No step ends within a run, which takes less than half an hour: strategies take a minute of settled reports to infer.
+_STEP, _RUN = timedelta(days=1), timedelta(minutes=30)
 #: Per origin how long around a change nothing is compared.
 _NEAR, _NEAR_LOGS = 10, 5
 
@@ -82,6 +83,8 @@ class Audited:
 def audited(tmp_path_factory: pytest.TempPathFactory) -> Audited:
     languages.need("mvn", "go", "node", "npm")
     kept = os.environ.get("LIVE_KEPT")
+    if kept is None:
+        _wait_past_midnight()
     scenario = mixed.Scenario.load(Path(kept)) if kept else mixed.run(tmp_path_factory.mktemp("mixed"))
     print(f"\n{scenario.folder}")
     return Audited(
@@ -89,6 +92,13 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Audited:
         Recorded.read(scenario.folder / "recordings").audited(CADENCE, _STEP),
         Recorded.read(_recording_of_logs(scenario)).audited(LOGGED_EVERY // 1000, _STEP),
     )
+
+
+def _wait_past_midnight() -> None:
+    """Unless there is time enough before it."""
+    left = _STEP - timedelta(seconds=time.time() % _STEP.total_seconds())
+    if left < _RUN:
+        time.sleep(left.total_seconds())
 
 
 def _recording_of_logs(scenario: mixed.Scenario) -> Path:

@@ -19,7 +19,7 @@ from tests.end_to_end.release.environments import ROOT, UV, Environment, environ
 pytestmark = pytest.mark.release
 
 DEPLOY = ROOT / "deploy"
-MANIFESTS = sorted(str(file) for file in [*DEPLOY.glob("kubernetes/*.yaml"), DEPLOY / "secret.example.yaml"])
+MANIFESTS = sorted(str(file) for file in [*DEPLOY.glob("kubernetes/**/*.yaml"), DEPLOY / "secret.example.yaml"])
 #: Where the Dockerfile installs.
 INSTALLED = "/opt/rebalance-audit"
 

@@ -55,7 +55,7 @@ def test_rounds_are_readable_at_once_and_the_name_shows_when_they_are_all(tmp_pa
 
 
 def test_a_file_is_closed_when_its_time_has_come_and_nothing_makes_no_file(tmp_path: Path) -> None:
-    written, closed = opened(tmp_path, seconds=0)
+    written, closed = opened(tmp_path, seconds=1e-6)
     assert written.append([])
     written.rotate()
     assert closed == []

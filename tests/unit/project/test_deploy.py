@@ -1,17 +1,20 @@
-"""The deployment has one set of values: compose, Kubernetes, the DAGs and the pages agree."""
+"""The deployment has one set of values: Kubernetes, the DAGs, the pages and `watch`, which compose runs, agree."""
 
 import ast
 import os
 import re
 import subprocess
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import yaml
 
+from spark_jobs.operate import watch
+
 ROOT = Path(__file__).parents[3]
-FILES = ("deploy/compose.yaml", "deploy/kubernetes/audit.yaml", "docs/schedule.md")
+FILES = ("deploy/kubernetes/audit.yaml", "docs/schedule.md")
 
 
 def text(name: str) -> str:
@@ -28,10 +31,10 @@ def test_each_looks_back_for_a_week() -> None:
     for name in FILES:
         assert set(re.findall(r"'(\d+ \w+) ago'", text(name))) == {"7 days"}, name
     assert "late_days` (7): days in which late snapshots count" in text("docs/airflow.md")
+    assert timedelta(days=7) == watch._LOOKED_BACK
 
 
 def test_each_begins_ten_minutes_past_the_hour() -> None:
-    assert "sleep $$(( 600 + 3600 - " in text("deploy/compose.yaml")
     assert yaml.safe_load(text("deploy/kubernetes/audit.yaml"))["spec"]["schedule"] == "10 * * * *"
     assert "\n10 * * * *  rebalance-audit backfill " in text("docs/schedule.md")
 
@@ -39,6 +42,9 @@ def test_each_begins_ten_minutes_past_the_hour() -> None:
 def test_late_and_maintain_are_daily() -> None:
     assert 'CronDataIntervalTimetable(cron, timezone="UTC")' in text("dags/rebalance_audit_factory.py")
     page = text("docs/schedule.md")
+    assert '[ "$(date --utc +%H)" != 03 ] || { ' in text("deploy/kubernetes/audit.yaml")
+    assert watch._UPKEEP_HOUR == 3
+    assert yaml.safe_load(text("deploy/compose.yaml"))["services"]["audit"]["command"] == ["watch"]
     (crons,) = re.findall("^HOURLY, LATE, MAINTAIN = (.*)$", text("dags/rebalance_audit_factory.py"), re.MULTILINE)
     for task, cron in zip(("late", "maintain"), ast.literal_eval(crons)[1:], strict=True):
         (schedule,) = re.findall(rf"^(\S+ \S+ \* \* \*)  rebalance-audit {task} ", page, re.MULTILINE)
@@ -77,7 +83,7 @@ def test_a_recorder_is_healthy_while_no_file_waits_for_half_an_hour(command: lis
 
 def test_memory_is_what_the_pages_say() -> None:
     (documented,) = set(re.findall(r"The documented limit is (\d+) GiB", text("docs/performance.md")))
-    for name in ("audit", "capture"):
+    for name in ("audit", "capture", "watch/watch"):
         assert re.findall(r"limits: {memory: (\d+)Gi}", text(f"deploy/kubernetes/{name}.yaml")) == [documented]
     for page in ("README.md", "docs/install.md"):
         assert f"3 GB of disk and {documented} GB of memory" in text(page)
