@@ -23,7 +23,7 @@ from spark_jobs.operate.retention import Keep, delete_expired
 from spark_jobs.runtime.faults import own_error
 from spark_jobs.runtime.session import end_session
 from spark_jobs.store.read.delta import DeltaTables, is_surely_reached
-from spark_jobs.store.read.stored import StoredTables
+from spark_jobs.store.read.stored import Filter, StoredTables
 from spark_jobs.store.read.through_spark import stored_in
 from spark_jobs.store.warehouse import Warehouse
 
@@ -41,7 +41,7 @@ _UPKEEP_HOUR = 3
 
 @dataclass
 class Watch:
-    """The audits of a warehouse by a process that stays. `session` starts Spark; `tell` says what is new after an audit;
+    """The audits of a warehouse by a process that stays. `session` starts Spark; `tell` says what is new after them;
     `now`: the clock, UTC.
     """
 
@@ -106,9 +106,7 @@ class Watch:
             return _AFTER_ERROR
         ended_at = grid.floor(now)
         until = next(self._awaited(now), ended_at)
-        # Without sightings it is unknown since when there are snapshots: only steps of the last minutes are missing.
-        has_sightings = self._stored.exists(SIGHTINGS)
-        since = grid.floor(now - _LOOKED_BACK) if has_sightings else grid.floor(now - LATE_AFTER) - grid.length
+        since = self._since(now)
         if since < until != self._audited_until:
             interval = Interval(since, until)
             self._audit(filling(self._stored, self.configuration, now, self._changed, interval).steps)
@@ -119,6 +117,13 @@ class Watch:
             self._kept_up_on = now.date()
             self._keep_up(Interval(since, until))
         return max(0.0, (ended_at + grid.length - self.now()).total_seconds())
+
+    def _since(self, now: datetime) -> datetime:
+        """The start of the first step that may be missing; without sightings, of the last minutes."""
+        stored, grid = self._stored, self.configuration.grid
+        week = [Filter("hour", ">=", now - _LOOKED_BACK)]
+        _, first = stored.count(SIGHTINGS, "first_at", week) if stored.exists(SIGHTINGS) else (0, None)
+        return grid.floor(now - LATE_AFTER) - grid.length if first is None else grid.floor(first)
 
     def _awaited(self, now: datetime) -> Iterator[datetime]:
         """The starts of the steps whose snapshots are awaited."""
