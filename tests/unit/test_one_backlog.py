@@ -15,8 +15,8 @@ from spark_jobs.show.minutes import Minutes, topic_minutes
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import Scope, published_tables
 from spark_jobs.store.read.stored import rows
-from tests.conformance.test_field import NOT_IN_THE_SERIES
 from tests.support.commands import Typed
+from tests.support.one_backlog import NOT_IN_THE_SERIES
 from tests.support.recordings import HOUR
 from tests.unit.report.test_charts import figures
 
