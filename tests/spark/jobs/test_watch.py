@@ -101,6 +101,7 @@ def test_the_newest_step_is_audited_when_its_snapshots_are_there(watched: Watche
     assert len(stored_rows(watched.warehouse, AUDIT_RUNS)) == 3
 
 
+@pytest.mark.slow
 def test_without_sightings_the_steps_of_the_last_minutes_are_audited(watched: Watched) -> None:
     """It is unknown since when there are snapshots: the table is there, as `ingest` makes it first, and empty."""
     watched.warehouse.create(watched.spark, [SIGHTINGS])
@@ -109,6 +110,7 @@ def test_without_sightings_the_steps_of_the_last_minutes_are_audited(watched: Wa
     assert [start for start, _ in watched.ended] == [0, STEP, 2 * STEP]
 
 
+@pytest.mark.slow
 def test_a_recorder_that_is_dead_is_awaited_for_ten_minutes(watched: Watched) -> None:
     load_seen(watched, healthy_group(range(ONE, ONE + 700, 20), "c1"))
     watched.second = ONE + 3 * STEP + 290
@@ -160,6 +162,7 @@ def test_after_an_error_of_java_a_new_session_begins_and_the_tenth_in_a_row_ends
     assert watched.sessions == 10
 
 
+@pytest.mark.slow
 def test_what_could_not_be_sent_is_sent_at_the_next_turn(watched: Watched) -> None:
     load_seen(watched, healthy_group(range(ONE, ONE + 900, 20), "c1"))
     tell = watched.watch.tell
