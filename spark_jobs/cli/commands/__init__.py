@@ -136,7 +136,7 @@ COMMANDS: Mapping[str, Command] = {
         required="--warehouse",
         optional=(
             "--config --to --target=default --at-least=WARN --textfile "
-            "--retention-days --keep-snapshots --keep-results --keep-quarantine"
+            "--retention-days --keep-snapshots --keep-results --keep-quarantine --scale"
         ),
         check="check_inputs",
         examples=("--warehouse /data/audit", "--warehouse s3a://lake/audit --config audit.yaml --to notices.url"),

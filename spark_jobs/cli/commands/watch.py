@@ -8,7 +8,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from spark_jobs.api.start import start_spark
+from spark_jobs.api.start import snapshots_of, spark_for
 from spark_jobs.api.warehouse import open_warehouse
 from spark_jobs.cli.commands.notify import send_new, show_message
 from spark_jobs.cli.signals import until_told
@@ -28,6 +28,7 @@ def watch_command(arguments: Namespace) -> int:
     """Exit code 0 on SIGTERM and Ctrl-C. Raises the tenth error in a row."""
     retention = timedelta(days=arguments.retention_days)
     check_retention(retention)
+    location, grid = Warehouse.parse(arguments.warehouse), arguments.config.grid
     console, has_target = Console(), arguments.to or os.environ.get(VARIABLE) or arguments.config.routes
 
     def tell(stored: StoredTables) -> None:
@@ -44,11 +45,12 @@ def watch_command(arguments: Namespace) -> int:
             print_line(console, f"{step} {' '.join(message.split())}, {after:,.0f} s after its end")
 
     def session() -> SparkSession:
+        ended_at = grid.floor(datetime.now(UTC))
+        steps = Interval(ended_at - 2 * grid.length, ended_at)
         with progress_on() as progress:
-            return start_spark(progress, checks=True)
+            return spark_for(location, arguments.scale, progress, snapshots_of(steps))
 
     keep = Keep(arguments.keep_snapshots, arguments.keep_results, arguments.keep_quarantine)
-    location = Warehouse.parse(arguments.warehouse)
     watch = Watch(location, arguments.config, session, keep, retention, tell, say)
     with until_told(watch.stopped.set):
         watch.run()

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from schemas import AUDIT_RUNS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.errors import SetupError, UnexpectedError, WarehouseError
+from spark_jobs.errors import IncompleteError, SetupError, UnexpectedError, WarehouseError
 from spark_jobs.ingest.sightings import merge_sightings, sightings_of_sources
 from spark_jobs.operate import watch as module
 from spark_jobs.operate.retention import Keep
@@ -160,6 +160,16 @@ def test_after_an_error_of_java_a_new_session_begins_and_the_tenth_in_a_row_ends
     with pytest.raises(SetupError, match="Java is missing"):
         watched.watch.run()
     assert watched.sessions == 10
+
+
+def test_a_process_that_holds_too_much_memory_ends_between_two_steps(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = module.memory_held()
+    assert 50_000_000 < held < 20_000_000_000  # a Python with Spark's client
+    monkeypatch.setattr(module, "_MEMORY", held - 1)
+    with pytest.raises(IncompleteError, match="start it again"):
+        watched.watch.run()
 
 
 @pytest.mark.slow
