@@ -189,22 +189,6 @@ def test_what_could_not_be_sent_is_sent_at_the_next_turn(watched: Watched) -> No
 
 
 @pytest.mark.slow
-def test_late_steps_are_audited_again_and_the_tables_are_maintained_once_a_day(watched: Watched) -> None:
-    load_seen(watched, healthy_group(range(ONE, ONE + 900, 20), "c1"))
-    watched.watch.turn()
-    assert len(watched.ended) == 3
-    load_seen(watched, healthy_group(range(ONE + 310, ONE + 320, 20), "c1", "c2"))
-    watched.second = ONE + 2 * 3600 + 5
-    watched.watch.turn()
-    again = [start for start, _ in watched.ended[3:]]
-    assert again.count(STEP) == 1
-    files = [*Path(watched.warehouse.location, "allocations").glob("*.parquet")]
-    watched.second += STEP
-    watched.watch.turn()
-    assert [*Path(watched.warehouse.location, "allocations").glob("*.parquet")] == files
-
-
-@pytest.mark.slow
 def test_sigterm_ends_the_process_well(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
     """Steps of the last hour, up to now."""
     now = datetime.now(UTC)
