@@ -189,6 +189,19 @@ def test_what_could_not_be_sent_is_sent_at_the_next_turn(watched: Watched) -> No
 
 
 @pytest.mark.slow
+def test_late_steps_are_audited_again_before_the_tables_are_maintained(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_seen(watched, healthy_group(range(ONE, ONE + 900, 20), "c1"))
+    watched.watch.turn()
+    assert len(watched.ended) == 3
+    load_seen(watched, healthy_group(range(ONE + 310, ONE + 320, 20), "c1", "c2"))
+    monkeypatch.setattr(module, "_UPKEEP_HOUR", 0)
+    watched.watch.turn()
+    assert [start for start, _ in watched.ended[3:]].count(STEP) == 1
+
+
+@pytest.mark.slow
 def test_sigterm_ends_the_process_well(spark: SparkSession, warehouse: Warehouse, tmp_path: Path) -> None:
     """Steps of the last hour, up to now."""
     now = datetime.now(UTC)
