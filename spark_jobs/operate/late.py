@@ -20,11 +20,11 @@ from spark_jobs.pipeline.publish.content import Content, content_of_steps
 from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.pipeline.sources import during
 from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables, is_reached, is_surely_reached
+from spark_jobs.store.read.delta import DeltaTables, is_reached
 from spark_jobs.store.read.kept import auditable_since
 from spark_jobs.store.read.published import runs_of
 from spark_jobs.store.read.stored import StoredTables
-from spark_jobs.store.read.through_spark import is_gone, stored_in
+from spark_jobs.store.read.through_spark import is_gone, readable_tables
 from spark_jobs.store.spark_types import per_step_that_reads
 from spark_jobs.store.warehouse import Warehouse
 
@@ -47,7 +47,7 @@ def late_steps(
     late; one whose snapshots or results were deleted is not, and is logged. Raises `IntervalError` off the grid,
     `WarehouseError` or `SchemaMismatchError` for a table, `ConfigurationError` for another step length.
     """
-    stored = DeltaTables(warehouse) if is_surely_reached(warehouse) else stored_in(spark, warehouse)
+    stored = readable_tables(warehouse, lambda: spark)
     late = changed_steps(spark, warehouse, stored, configuration, _versions_read(stored, configuration, interval))
     _warn_of_deleted(stored, configuration, interval)
     return sorted(late)

@@ -16,7 +16,7 @@ from spark_jobs.pipeline.run_context import Progress
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.delta_log import LocalLog
 from spark_jobs.store.read.delta import DeltaTables, is_surely_reached
-from spark_jobs.store.read.through_spark import stored_in
+from spark_jobs.store.read.through_spark import readable_tables, stored_in
 from spark_jobs.store.spark_types import keeps
 from spark_jobs.store.staging import drop_staged, staged_times
 from spark_jobs.store.warehouse import Warehouse
@@ -117,7 +117,7 @@ def _maintained(spark: SparkSession, warehouse: Warehouse, table: Table, days: i
 
 def _broken_constraints(spark: SparkSession, warehouse: Warehouse, table: Table) -> Iterator[str]:
     """Sentences: missing or other constraints of the table, and how many rows break them. Delta enforces the others."""
-    stored = DeltaTables(warehouse) if is_surely_reached(warehouse) else stored_in(spark, warehouse)
+    stored = readable_tables(warehouse, lambda: spark)
     wrong = upkeep.wrong_constraints(table, stored.properties(table))
     if not wrong:
         return

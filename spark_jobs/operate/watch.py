@@ -24,9 +24,8 @@ from spark_jobs.operate.maintain import maintain
 from spark_jobs.operate.retention import Keep, delete_expired
 from spark_jobs.runtime.faults import own_error
 from spark_jobs.runtime.session import end_session
-from spark_jobs.store.read.delta import DeltaTables, is_surely_reached
 from spark_jobs.store.read.stored import Filter, StoredTables
-from spark_jobs.store.read.through_spark import stored_in
+from spark_jobs.store.read.through_spark import readable_tables
 from spark_jobs.store.warehouse import Warehouse
 
 _LOG = logging.getLogger(__name__)
@@ -78,9 +77,7 @@ class Watch:
 
     @property
     def _stored(self) -> StoredTables:
-        return (
-            DeltaTables(self.warehouse) if is_surely_reached(self.warehouse) else stored_in(self._spark, self.warehouse)
-        )
+        return readable_tables(self.warehouse, lambda: self._spark)
 
     def run(self) -> None:
         """Until `stopped` is set: a step that is under way then ends at its next stage, and stays as it was.

@@ -26,8 +26,7 @@ from spark_jobs.errors import ExitCode, RebalanceAuditError
 from spark_jobs.operate.backfill import Outcome, StepProgress, audited, backfill, failed
 from spark_jobs.operate.filling import Filling, VersionsRead, filling
 from spark_jobs.operate.late import changed_steps
-from spark_jobs.store.read.delta import DeltaTables, is_surely_reached
-from spark_jobs.store.read.through_spark import stored_in
+from spark_jobs.store.read.through_spark import readable_tables
 from spark_jobs.store.warehouse import Warehouse
 
 
@@ -61,7 +60,7 @@ def backfill_command(arguments: Namespace) -> int:
 def _missing(arguments: Namespace, warehouse: Warehouse, spark: Callable[[], SparkSession]) -> Filling:
     """Spark starts only if it alone reads the warehouse, or compares what rejected steps would read."""
     configuration = arguments.config
-    stored = DeltaTables(warehouse) if is_surely_reached(warehouse) else stored_in(spark(), warehouse)
+    stored = readable_tables(warehouse, spark)
 
     def changed(versions: VersionsRead) -> set[Interval]:
         return changed_steps(spark(), warehouse, stored, configuration, versions)

@@ -1,6 +1,6 @@
 """Tables read by Spark: where only it can find them (a catalog), or reach them (HDFS)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
@@ -17,7 +17,7 @@ from spark_jobs.domain.model.window import from_micros
 from spark_jobs.errors import WarehouseError
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.location import Location
-from spark_jobs.store.read.delta import DeltaTables, sql_of
+from spark_jobs.store.read.delta import DeltaTables, is_surely_reached, sql_of
 from spark_jobs.store.read.stored import Filter, StoredTables
 from spark_jobs.store.spark_types import spark_schema
 from spark_jobs.store.warehouse import Warehouse
@@ -110,6 +110,11 @@ class SparkTables:
 def stored_in(spark: SparkSession, warehouse: Warehouse) -> StoredTables:
     """The tables as a job reads them: by delta-rs where it certainly reaches them, in a local folder."""
     return DeltaTables(warehouse) if warehouse.local_path else SparkTables(spark, warehouse)
+
+
+def readable_tables(warehouse: Warehouse, session: Callable[[], SparkSession]) -> StoredTables:
+    """The tables as a scheduler reads them: by delta-rs, on S3 too; `session` starts Spark only for another place."""
+    return DeltaTables(warehouse) if is_surely_reached(warehouse) else stored_in(session(), warehouse)
 
 
 def is_gone(error: Exception) -> bool:
