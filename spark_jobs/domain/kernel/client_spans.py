@@ -51,10 +51,36 @@ class ClientReport(NamedTuple):
 
 @cached_with_value
 def client_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[ClientReport]]]:
-    """By client id, in order, the spans of the window with the same reports, ended where a client does not answer."""
+    """By client id, in order, the spans of the window with the same reports, ended where a client does not answer.
+    Without those in which it does not answer and commits: it lacks the request, or the answer is lost.
+    """
     return {
-        client_id: reports.spans(step.window, step.settings.max_gap) for client_id, reports in reported(step).items()
+        client_id: [
+            span
+            for span in reports.spans(step.window, step.settings.max_gap)
+            if span.state.reported.answered or not _commits(step, client_id, span)
+        ]
+        for client_id, reports in reported(step).items()
     }
+
+
+def _commits(step: AuditedStep, client_id: str, span: Span[ClientReport]) -> bool:
+    """Return whether the offset of a queue that only this client owns advances in the time. It may answer, or another
+    client may commit, in a collection interval at either end.
+    """
+    cadence = step.settings.cadence
+    for interval in step.replayed:
+        samples, allocation = step.history.offsets.get(interval.topic), interval.allocation
+        start, end = max(span.start, interval.start) + cadence, min(span.end - cadence, interval.end)
+        if samples is not None and allocation is not None and start < end:
+            seen = samples.inside(start, end)
+            for queue, owner_ids in zip(allocation.queues, allocation.owner_ids, strict=True):
+                column = samples.columns.get(queue)
+                if column is not None and list(owner_ids) == [client_id]:
+                    offsets = samples.consumed_to[seen, column]
+                    if (np.diff(offsets[offsets != UNKNOWN]) > 0).any():
+                        return True
+    return False
 
 
 @cached_with_value

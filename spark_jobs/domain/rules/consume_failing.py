@@ -1,6 +1,6 @@
 """CONSUME_FAILING: listeners reject messages, which come again, later, until they are given up."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -30,6 +30,7 @@ LISTENER_FAILS = "LISTENER_FAILS"
 SENT_BACK = "SENT_BACK"
 TIMED_OUT = "TIMED_OUT"
 GIVEN_UP = "GIVEN_UP"
+DELIVERED_AGAIN = "DELIVERED_AGAIN"
 RETRIED = "RETRIED"
 #: A listener that rejects so much is an ERROR.
 MOST_PERCENT = 50
@@ -142,31 +143,39 @@ def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
     retry_progress = [progress for progress in step.progress if progress.interval.topic.startswith(RETRY)]
     ordinary_progress = [progress for progress in step.progress if progress.interval.is_ordinary]
     retry_topics, topics = ({each.interval.topic for each in of} for of in (retry_progress, ordinary_progress))
-    answered, fails, slow = reported(step)
-    only_time_out = bool(slow) and not fails
+    reporting, fails, slow = reported(step)
+    cause = _cause(step, reporting, fails, slow)
     start, end, severity = _sent_back_time(step, retry_topics, topics)
-    if only_time_out:
+    if cause == TIMED_OUT:
         # Once in that time, a client looks for messages that take longer.
         end = min(end + max(minutes for _, minutes in slow.values()) * 60 * SECOND, step.window.end)
     slowest = zip(("consume_rt_ms", "consume_timeout_minutes"), max(slow.values(), default=()), strict=False)
     hit = RuleHit(
-        *(start, end, TIMED_OUT if only_time_out else SENT_BACK),
+        *(start, end, cause),
         severity=severity,
         measures={**counts, **dict(slowest)},
-        hint=None if only_time_out else _hint(answered, fails, slow),
+        hint=_hint(reporting, fails, slow) if cause == SENT_BACK else None,
     )
     for progress in retry_progress:
         time = common((progress.start, progress.end), (hit.start, hit.end))
         if time is not None:
             for place in np.flatnonzero(progress.produced > 0).tolist():
                 yield replace(hit, start=time[0], end=time[1], queue=queue_at(progress, place, RETRIED))
-    for client_id in slow if only_time_out else ():
+    for client_id in slow if cause == TIMED_OUT else ():
         yield replace(hit, implicated=client_id)
 
 
-def _hint(answered: bool, fails: bool, slow: Slow) -> str:
+def _cause(step: AuditedStep, reporting: Set[str], fails: bool, slow: Slow) -> str:
+    """The cause of messages in the retry topic, by the reports of the clients."""
+    if fails or slow:
+        return SENT_BACK if fails else TIMED_OUT
+    members = {client_id for interval in step.replayed for client_id in interval.client_ids}
+    return DELIVERED_AGAIN if members and members <= reporting else SENT_BACK
+
+
+def _hint(reporting: Set[str], fails: bool, slow: Slow) -> str:
     """Sentences on where to look, by the clients' running info, or a sentence that it is not recorded."""
-    if not answered:
+    if not reporting:
         return (
             "If there are none, a listener may take longer than consumeTimeout (15 min by default): the client then "
             "sends the message back, too. "
@@ -282,6 +291,14 @@ RULE = Rule(
             "continues with it, so these messages are consumed again. Raise consumeTimeout, or let another process do "
             "the long work.",
             headline="Listeners of {groups} take longer than consumeTimeout, so messages are sent back",
+        ),
+        DELIVERED_AGAIN: Cause(
+            "the same, and all members report that nothing failed, and no call takes so long",
+            "No consumer sent these messages back, so they are consumed again. A broker delivers old retries and "
+            "delayed messages again if another node leads its raft group, or it starts with an old `delayOffset.json` "
+            "(RocketMQ issue #2357, fixed in 4.9.0): look at its log and its failover. Or somebody sent the dead "
+            "letters again. Listeners must tolerate duplicates.",
+            headline="Messages come back to {groups} that no consumer sent back",
         ),
         GIVEN_UP: Cause(
             "messages went to the dead-letter topic",

@@ -1,18 +1,22 @@
 """GROUP_OFFLINE: no consumer of the group is connected, and there are messages for it."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Set
 
 from spark_jobs.domain.diagnosis.absences import absences, is_between_runs
 from spark_jobs.domain.diagnosis.unused import is_unused
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.handed_out import may_be_behind_proxies
+from spark_jobs.domain.kernel.reconnects import process_starts
 from spark_jobs.domain.model.finding import FindingQueue, QueueEvidence, RuleHit
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules.evidence import QueueSpan, queue_evidence
 from spark_jobs.domain.rules.rule import Cause, Rule
 
-NO_MEMBERS, UNUSED, BETWEEN_RUNS = "NO_MEMBERS", "UNUSED", "BETWEEN_RUNS"
+NO_MEMBERS, UNUSED, BETWEEN_RUNS, NO_HEARTBEATS = "NO_MEMBERS", "UNUSED", "BETWEEN_RUNS", "NO_HEARTBEATS"
+#: The end of a client id that a process has from its start to its end: `ClientConfig.changeInstanceNameToPID`.
+_PID_AND_TIME = re.compile(r"@\d+#\d+(@|$)")
 START_OR_DELETE = "Start a consumer, or delete the group if it is not needed."
 _BEHIND_PROXIES = (
     "The cluster has proxies, and brokers do not list what is connected to them: consumers may run and get nothing. "
@@ -26,7 +30,10 @@ _SAME_IDS = (
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per maximal time without a connection in which offset samples show messages; one condition each."""
+    cause = None
     for start, end in absences(step):
+        same_ids = _listed(step, step.window.read_from, start) & _listed(step, end, step.window.end)
+        cause = _cause(step, start, end, same_ids, cause)
         if end <= step.window.start:
             continue
         # A step that sees only the end of it may have too few samples to show messages.
@@ -35,14 +42,37 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         queues = _queues(step, max(start, step.window.start), end)
         produced = known_sum(queue.produced for queue in queues)
         empty = (each for each in step.replayed if not each.members and each.start < end and each.end > start)
-        cause = UNUSED if is_unused(step, end) else BETWEEN_RUNS if is_between_runs(step) else NO_MEMBERS
         yield RuleHit(
             *(start, end, cause),
             seen_at=min(max((each.seen_at for each in empty if each.seen_at is not None), default=start), end),
             minimum_seen_seconds=step.settings.thresholds.settled_seconds,
             measures={"backlog_end": known_sum(queue.backlog_end for queue in queues), "produced": produced},
-            hint=None if cause == BETWEEN_RUNS else _hint(step, start, end),
+            hint=None if cause in (BETWEEN_RUNS, NO_HEARTBEATS) else _hint(step, start, same_ids),
         )
+
+
+def _cause(step: AuditedStep, start: int, end: int, same_ids: Set[str], cause_before: str | None) -> str:
+    """The cause of an absence. One that lasts to the end of the step is like the one before, if processes ran on."""
+    if is_unused(step, end):
+        return UNUSED
+    ran_on = any(_ran_on(step, client_id, start, end) for client_id in same_ids)
+    if ran_on or (end == step.window.end and cause_before == NO_HEARTBEATS):
+        return NO_HEARTBEATS
+    return BETWEEN_RUNS if is_between_runs(step) else NO_MEMBERS
+
+
+def _ran_on(step: AuditedStep, client_id: str, start: int, end: int) -> bool:
+    """Return whether one process had this client id before the time and after it."""
+    if _PID_AND_TIME.search(client_id):
+        return True
+    before = process_starts(step, client_id, step.window.read_from, start)
+    return len(before) > 0 and before[-1:] == process_starts(step, client_id, end, step.window.end)[:1]
+
+
+def _listed(step: AuditedStep, start: int, end: int) -> Set[str]:
+    """The client ids that a broker listed in the time."""
+    spans = (span for spans in step.memberships.values() for span in spans if span.start < end and span.end > start)
+    return {client_id for span in spans for client_id in span.state.client_ids}
 
 
 _ALL_LEFT = (
@@ -52,17 +82,13 @@ _ALL_LEFT = (
 )
 
 
-def _hint(step: AuditedStep, start: int, end: int) -> str | None:
+def _hint(step: AuditedStep, start: int, same_ids: Set[str]) -> str | None:
     """Sentences on consumers that may run all the time."""
     if may_be_behind_proxies(step):
         return _BEHIND_PROXIES
-    spans = [span for spans in step.memberships.values() for span in spans if span.state.connections]
-    before = {member.client_id for span in spans if span.end <= start for member in span.state.connections}
-    after = {member.client_id for span in spans if span.start >= end for member in span.state.connections}
-    if before & after:
+    if same_ids:
         return _SAME_IDS
-    round_before = start - step.settings.cadence
-    last = {member.client_id for span in spans if round_before < span.end <= start for member in span.state.connections}
+    last = _listed(step, start - step.settings.cadence, start)
     who = {1: "The only member", 2: "Both members"}.get(len(last), f"All {len(last):,} members")
     return _ALL_LEFT.format(who) if last else None
 
@@ -92,6 +118,14 @@ RULE = Rule(
             "needed, start a consumer: what is deleted does not come again.",
             headline="{groups} is not used: no consumer is connected, and its offsets are older than all messages",
             severity=WARN,
+        ),
+        NO_HEARTBEATS: Cause(
+            "one process was connected before and after: its client id has its process id and start time "
+            "(`10.0.0.1@7#812345`), or it reports one start",
+            "The processes ran meanwhile, so another consumer would not be listed either. Brokers drop a client 120 s "
+            "after its last heartbeat: check that `heartbeatBrokerInterval` is 30 s as by default, and look for long "
+            "pauses of the processes (full GC) and at the network.",
+            headline="Brokers listed no consumer of {groups}, though its processes ran",
         ),
         BETWEEN_RUNS: Cause(
             "consumers left three times or more, at even distances, and nothing waited each time (WARN)",

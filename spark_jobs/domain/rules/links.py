@@ -151,7 +151,7 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
         Follows("DUPLICATE_CLIENT_ID", clients, ("MEMBER_CHANGES",)),
         Follows("BROKER_NOT_READABLE", everything, ("ROUTE_CHANGES",)),
     ),
-    "FLAPPING_MEMBER": (Follows("GROUP_OFFLINE", everything, root_causes=("BETWEEN_RUNS",)),),
+    "FLAPPING_MEMBER": (Follows("GROUP_OFFLINE", everything, root_causes=("BETWEEN_RUNS", "NO_HEARTBEATS")),),
     "REDELIVERY_EXPOSURE": (Follows("FLAPPING_MEMBER", everything), Follows("REBALANCE_STORM", everything)),
     "STRANDED_WRITE_QUEUES": (Follows("BROKER_NOT_READABLE", queues, root_causes=("QUEUES_REMOVED",)),),
     "LOAD_IMBALANCE": (
@@ -182,6 +182,7 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
     ),
     "SLOW_LISTENER": (
         Follows("CONSUME_FAILING", clients, _ALL_BUSY, ("TIMED_OUT",)),
+        Follows("CONSUME_FAILING", everything, _ALL_BUSY, ("DELIVERED_AGAIN",)),
         Follows("PRODUCER_SKEW", clients, _ALL_BUSY),
         Follows("LOAD_IMBALANCE", named_clients, _ALL_BUSY),
         Follows("BEGINS_AT_OLDEST", everything, _ALL_BUSY),

@@ -141,13 +141,14 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Re
     """
     if _owners_share_id(progress, place):
         return DUPLICATE_CLIENT_ID
+    is_oldest = highest <= step.settings.thresholds.rewind_tolerance
     if rewind.switch and not rewind.lost_end and _is_same_process(step, progress.interval.topic, rewind.switch):
-        return BROKER_RESTARTED
+        return TO_MINIMUM if is_oldest and _others_stayed(step, progress, place, rewind) else BROKER_RESTARTED
     if rewind.switch or rewind.lost_end:
         return BROKER_SWITCHED
     if len(rewind.falls) >= step.settings.thresholds.flapping_times:
         return OVERWRITTEN
-    if highest <= step.settings.thresholds.rewind_tolerance:
+    if is_oldest:
         return TO_MINIMUM
     # The rebalance at an end of the interval; one that the step cuts does not end there.
     settled_after = step.settings.thresholds.convergence_seconds * SECOND + step.settings.cadence
@@ -157,6 +158,24 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Re
     # While brokers list different members, a client may not know that its queue is another one's.
     is_split = progress.interval.view != ALL_HOSTS
     return HAND_OVER if after_start or before_end or reconnected or is_split else RESET
+
+
+def _others_stayed(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind) -> bool:
+    """Return whether the group pulls, and the offset of another queue of the broker stayed above the oldest message:
+    the broker has kept its offsets, and a client did not get this one.
+    """
+    topic, broker_name = progress.interval.topic, progress.queues[place][0]
+    samples, tolerance = step.history.offsets[topic], step.settings.thresholds.rewind_tolerance
+    row = int(samples.times.searchsorted(rewind.at))
+
+    def stayed(queue: Place, rewound: int) -> bool:
+        if queue[0] != broker_name or rewound > 0 or queue not in samples.columns:
+            return False
+        oldest = step.history.oldest_offsets(topic, queue, step.window.read_from, rewind.at + 1)
+        return bool(oldest) and int(samples.consumed_to[row, samples.columns[queue]]) - oldest[-1] > tolerance
+
+    every = zip(progress.queues, progress.rewound_max.tolist(), strict=True)
+    return not progress.interval.is_shared_out and any(stayed(queue, rewound) for queue, rewound in every)
 
 
 def _is_same_process(step: AuditedStep, topic: str, switch: Switch) -> bool:

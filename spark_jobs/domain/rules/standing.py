@@ -29,6 +29,7 @@ BEHIND, HELD_BACK, UNCOMMITTED = "BEHIND", "HELD_BACK", "UNCOMMITTED"
 ONE_MESSAGE = "ONE_MESSAGE"
 #: Of a backlog that is counted by what was handed out.
 ON_TOP = "The offsets show what was handed out: messages that clients hold and have not acknowledged come on top."
+_ELSEWHERE = "The application decides when to pull: if it keeps its offsets elsewhere, silence this."
 #: Lines that a rule about clients reports, too: short ones are left to it.
 _OF_CLIENTS = (
     StandingCause.NOT_IN_GROUP,
@@ -93,8 +94,14 @@ def _standing_hits(step: AuditedStep, *, has_moved: bool) -> Iterator[RuleHit]:
                 # Without a commit, the messages that came wait.
                 weight=standing.span.waiting if standing.lag_last == UNKNOWN else standing.lag_last,
                 measures={name: None if value == UNKNOWN else value for name, value in measures.items()},
-                hint=(ON_TOP if is_handed_out(step, standing.interval) else each.facts.in_words()) or None,
+                hint=ON_TOP if is_handed_out(step, standing.interval) else _known(each),
             )
+
+
+def _known(diagnosis: Diagnosis) -> str | None:
+    """Sentences on what is known of the client; None: nothing is."""
+    may_be_elsewhere = diagnosis.facts.by_hand and not diagnosis.standing.span.is_committed
+    return " ".join(filter(None, (diagnosis.facts.in_words(), _ELSEWHERE if may_be_elsewhere else ""))) or None
 
 
 def _severity(step: AuditedStep, diagnosis: Diagnosis) -> str | None:
@@ -128,12 +135,10 @@ def _of_long(diagnosis: Diagnosis) -> str:
 
 
 def _without_commits(step: AuditedStep, diagnosis: Diagnosis) -> str | None:
-    span = diagnosis.standing.span
+    """The severity of a queue without any commit; None: it has had its owner for too short a time."""
     if diagnosis.standing.owned_seconds < step.settings.thresholds.stalled_after_seconds:
         return None
-    if diagnosis.facts.by_hand and not span.others_commit:
-        return None  # the application may keep its offsets elsewhere
-    return ERROR if span.others_commit else WARN
+    return ERROR if diagnosis.standing.span.others_commit else WARN
 
 
 def _held_back_hits(step: AuditedStep) -> Iterator[RuleHit]:

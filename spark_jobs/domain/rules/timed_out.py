@@ -2,7 +2,7 @@
 such messages back, while the listener continues with them (`ProcessQueue.cleanExpiredMsg`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import numpy as np
 
@@ -18,14 +18,15 @@ _MINUTE_MS = 60_000
 Slow = Mapping[str, tuple[float, int]]
 
 
-def reported(step: AuditedStep) -> tuple[bool, bool, Slow]:
-    """Reports of a group's clients in a step's window: whether any answered, or reports a failed message; and those
-    whose listener takes longer.
+def reported(step: AuditedStep) -> tuple[Set[str], bool, Slow]:
+    """Reports of a group's clients in a step's window: those that report their listeners; whether any reports a failed
+    message; and those whose listener takes longer.
     """
-    answered, fails, slow = False, False, {}
+    reporting, fails, slow = set[str](), False, {}
     for client_id, client in sorted(step.history.clients.items()):
         rows, samples = _rows(client, step.window), status_samples(client)
-        answered = answered or bool(rows)
+        if rows:
+            reporting.add(client_id)
         fails = fails or bool((samples.failed_tps[rows] > 0).any())
         excess = [
             (float(samples.consume_rt_ms[row]), minutes)
@@ -35,7 +36,7 @@ def reported(step: AuditedStep) -> tuple[bool, bool, Slow]:
         ]
         if excess:
             slow[client_id] = max(excess)
-    return answered, fails, slow
+    return reporting, fails, slow
 
 
 def _rows(client: ClientHistory, window: StepWindow) -> Sequence[int]:

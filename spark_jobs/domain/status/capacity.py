@@ -19,6 +19,7 @@ class Limit(StrEnum):
     NO_BACKLOG = "NO_BACKLOG"
     WORKED_OFF = "WORKED_OFF"
     NO_MEMBERS = "NO_MEMBERS"
+    NO_HEARTBEATS = "NO_HEARTBEATS"
     DUPLICATE_IDS = "DUPLICATE_IDS"
     SUBSCRIPTIONS = "SUBSCRIPTIONS"
     ALLOCATION = "ALLOCATION"
@@ -39,6 +40,7 @@ class Limit(StrEnum):
     ORDERLY_LOCKS = "ORDERLY_LOCKS"
     FAILURES = "FAILURES"
     TIMED_OUT = "TIMED_OUT"
+    DELIVERED_AGAIN = "DELIVERED_AGAIN"
     REDELIVERIES = "REDELIVERIES"
     RECONNECTS = "RECONNECTS"
     REWOUND = "REWOUND"
@@ -144,6 +146,7 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.ORDERLY_LOCKS: ("ORDERLY_LOCK_MISSING", "UNASSIGNED_QUEUE/WAITS_FOR_LOCK"),
     Limit.FAILURES: ("CONSUME_FAILING/SENT_BACK",),
     Limit.TIMED_OUT: ("CONSUME_FAILING/TIMED_OUT",),
+    Limit.DELIVERED_AGAIN: ("CONSUME_FAILING/DELIVERED_AGAIN",),
     Limit.REDELIVERIES: ("POP_REDELIVERING",),
     Limit.PULLS: ("CONSUMER_LAGGING/PULLS", "NEAR_CAPACITY/PULLS"),
     Limit.RECONNECTS: ("FLAPPING_MEMBER/RECONNECTS",),
@@ -188,6 +191,8 @@ ADVICE: dict[Limit, str] = {
     Limit.WORKED_OFF: "No: the backlog only fell. {members} worked off {worked_off} that were there at the "
     "beginning, and {left} were left at the end.",
     Limit.NO_MEMBERS: "Yes, any consumer: none was connected, and {peak}.",
+    Limit.NO_HEARTBEATS: "No: consumers ran, but brokers did not list them, and {peak}. Look at their heartbeats and "
+    "the network.",
     Limit.DUPLICATE_IDS: "No: consumers shared a client id, and {peak}. Give every consumer its own.",
     Limit.SUBSCRIPTIONS: "No: members did not subscribe to the same topics, and {peak}. Make all of them subscribe to "
     "the same topics.",
@@ -221,6 +226,8 @@ ADVICE: dict[Limit, str] = {
     "Look for the listener's failures.",
     Limit.TIMED_OUT: "No: listeners took longer than consumeTimeout, so clients sent messages back and consumed them "
     "again, and {peak}. Raise consumeTimeout above what the listener needs.",
+    Limit.DELIVERED_AGAIN: "No: messages were delivered again that no consumer had sent back, and {peak}. They are no "
+    "load: look at what delivered them.",
     Limit.REDELIVERIES: "No: popped messages came again because they were not acknowledged in time, and {peak}. First "
     "make the invisible time longer, or give the clients more threads.",
     Limit.RECONNECTS: "No: a member came back with a new connection again and again, queues moved each time, and "

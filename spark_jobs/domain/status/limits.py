@@ -87,11 +87,12 @@ def _held_back(step: AuditedStep, limit: Limit, pile: Sequence[_Limited]) -> Hel
 
 _MINUTE = 60 * SECOND
 #: Limits whose findings name queues of retry topics, and are about all queues of their topic, or of their clients.
-_OF_RETRIES = (Limit.TIMED_OUT, Limit.REDELIVERIES)
+_OF_RETRIES = (Limit.TIMED_OUT, Limit.DELIVERED_AGAIN, Limit.REDELIVERIES)
 #: Limits whose findings are no harm, or may be none.
 _ALSO_INFO = (Limit.FILTERED, Limit.COMMITS_SELDOM, Limit.IMBALANCE)
 #: Limits of the symptoms of a finding, by its rule or cause; those of other findings stand for their own.
 _OF_SYMPTOMS = {
+    "GROUP_OFFLINE/NO_HEARTBEATS": Limit.NO_HEARTBEATS,
     "OFFSET_REWOUND": Limit.REWOUND,
     "ORDERLY_LOCK_MISSING/NOT_LOCKED": Limit.ORDERLY_LOCKS,
     "ORDERLY_LOCK_MISSING/NO_MASTER": Limit.NO_MASTER,

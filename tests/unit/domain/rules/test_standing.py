@@ -94,11 +94,11 @@ UNCOMMITTED = step_of("0-3600 c1", "100+6/? 0-600")
         (STANDS, ["STALLED 0-660 c1 NOT_REPORTED ERROR 80"]),
         (step_of("0-3600 c1", "150+1/100 0-280"), []),
         (UNCOMMITTED, ["STALLED 0-660 c1 NEVER_COMMITTED ERROR 180"]),
-        (step_of("0-3600 c1", "100+6/? 0-600", "never"), []),
+        (step_of("0-3600 c1", "100+6/? 0-600", "never"), ["STALLED 0-660 c1 NEVER_COMMITTED WARN 180"]),
     ],
     ids=["for long", "for less", "never", "like all others"],
 )
-def test_who_pulls_by_hand_may_keep_its_offsets_elsewhere_unless_it_commits_others(
+def test_of_who_pulls_by_hand_only_a_long_time_says_anything(
     step: AuditedStep, expected: list[str]
 ) -> None:
     by_hand = Membership((Connection("c1"),), frozenset(), frozenset(), "CLUSTERING", "CONSUME_ACTIVELY")
