@@ -8,7 +8,7 @@ from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule
-from spark_jobs.domain.status.time_left import Minimums, QueueOffsets, seconds_left_by_age
+from spark_jobs.domain.status.time_left import QueueOffsets, seconds_left_by_age, waiting_offsets
 
 AT_RISK = "AT_RISK"
 #: Outcome of messages that are not consumed yet.
@@ -22,15 +22,11 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     if is_unused(step, step.window.end):
         return
     thresholds = step.settings.thresholds
-    minimums: dict[str, Minimums] = {}
     for progress in step.progress:
         lagging = (progress.lag_last > thresholds.allowed_lag).nonzero()[0].tolist()
-        topic = progress.interval.topic
-        if lagging and topic in step.history.topics and topic not in minimums:
-            minimums[topic] = Minimums(step.history.topics[topic], step.window)
         by_age = seconds_left_by_age(progress, thresholds) <= thresholds.retention_seconds if lagging else ()
         for place in lagging:
-            offsets = minimums[topic].waiting(progress, place) if topic in minimums else None
+            offsets = waiting_offsets(step, progress, place)
             cause = retention_cause(offsets, thresholds.retention_seconds) if offsets else None
             if offsets and cause:
                 measures: dict[str, float | None] = {name: getattr(offsets, name) for name in _MEASURES}

@@ -14,22 +14,6 @@ from spark_jobs.domain.model.window import SECOND, StepWindow
 from spark_jobs.domain.status.backlog import Numbers, QueueIntervals
 
 
-class QueueGrowths(NamedTuple):
-    """Queues in rebalance intervals, one entry each: how their lags grew between samples, in messages.
-
-    `stuck`: by how much while their owners did not do their work; `is_handed_over`: they had other owners until the
-    interval began; `produced` in the other `seconds`; `rate_before`: messages a second in the look-back, NaN: unknown.
-    """
-
-    growth: Numbers
-    stuck: Numbers
-    is_owned: Mask
-    is_handed_over: Mask
-    produced: Numbers
-    seconds: NDArray[np.float64]
-    rate_before: NDArray[np.float64]
-
-
 class TopicGrowth(NamedTuple):
     """How the backlog of one topic grew over a step, and the parts that add up to it, in messages: each goes to the
     first that applies. `stuck_owner` takes only what grew while the owner was stuck.
@@ -44,19 +28,31 @@ class TopicGrowth(NamedTuple):
     residual: int
 
 
-def topic_growth(topic: str, queues: QueueGrowths) -> TopicGrowth:
-    """The growth of all these queues of a topic."""
-    unassigned = np.where(queues.is_owned, 0, queues.growth)
-    stuck_owner = np.where(queues.is_owned, queues.stuck, 0)
-    left = queues.growth - unassigned - stuck_owner
-    hand_over = np.where(queues.is_handed_over, left, 0)
+def growth_parts(
+    growth: Numbers,
+    stuck: Numbers,
+    is_owned: Mask,
+    is_handed_over: Mask,
+    produced: Numbers,
+    seconds: NDArray[np.float64],
+    rate_before: NDArray[np.float64],
+) -> tuple[Numbers, ...]:
+    """The parts of `TopicGrowth`, in its order, by which the lags of queues in rebalance intervals grew between
+    samples, in messages, one entry each.
+
+    `stuck`: by how much they grew while their owners did not do their work; `is_handed_over`: they had other owners
+    until the interval began; `produced` in the other `seconds`; `rate_before`: messages a second in the look-back, NaN:
+    unknown.
+    """
+    unassigned, stuck_owner = np.where(is_owned, 0, growth), np.where(is_owned, stuck, 0)
+    left = growth - unassigned - stuck_owner
+    hand_over = np.where(is_handed_over, left, 0)
     left = left - hand_over
     # Messages produced above the pace before the step, at most those by which the queue grew while not stuck.
-    is_known = (queues.produced != UNKNOWN) & ~np.isnan(queues.rate_before)
-    above = queues.produced - np.where(is_known, np.rint(queues.rate_before * queues.seconds), 0).astype(np.int64)
+    is_known = (produced != UNKNOWN) & ~np.isnan(rate_before)
+    above = produced - np.where(is_known, np.rint(rate_before * seconds), 0).astype(np.int64)
     producer_surge = np.where(is_known, np.maximum(np.minimum(left, above), 0), 0)
-    parts = (unassigned, stuck_owner, hand_over, producer_surge, left - producer_surge)
-    return TopicGrowth(topic, int(queues.growth.sum()), *(int(part.sum()) for part in parts))
+    return unassigned, stuck_owner, hand_over, producer_surge, left - producer_surge
 
 
 def pace_before(samples: OffsetSamples, window: StepWindow) -> dict[Place, float]:
@@ -87,7 +83,7 @@ def attribution(
         for row in queues.rows
         for pace in [paces.get(row.interval.topic, {})]
     ]
-    of_entries = QueueGrowths(
+    parts = growth_parts(
         growth,
         queues.column("stuck_growth")[entries],
         queues.per_entry([row.is_owned for row in queues.rows])[entries],
@@ -100,7 +96,7 @@ def attribution(
     without_offset = {backlog.topic: backlog.without_offset for backlog in backlogs if backlog.without_offset}
     return [
         _with_unconsumed(
-            topic_growth(topic, QueueGrowths(*(column[own] for column in of_entries))),
+            TopicGrowth(topic, *(int(part[own].sum()) for part in (growth, *parts))),
             without_offset.get(topic, {}),
             next((row for row in reversed(queues.rows) if row.interval.topic == topic), None),
         )

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.sample_windows import first_true, last_true
-from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, TopicSamples
+from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples
 from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.model.window import SECOND, StepWindow
+from spark_jobs.domain.model.window import SECOND
 
 #: What a client has consumed looks for so long as if it waited (`ClientConfig.persistConsumerOffsetInterval`).
 _COMMIT_SECONDS = 5
@@ -69,14 +69,12 @@ def until_caught_up(samples: OffsetSamples, row: IntervalProgress, thresholds: T
 
 def _until_deleted(step: AuditedStep, row: IntervalProgress) -> Iterator[float]:
     """Seconds until messages of lagging queues are deleted, where known: by the broker's oldest offsets, and by age."""
-    thresholds, topic = step.settings.thresholds, row.interval.topic
+    thresholds = step.settings.thresholds
     lagging = (row.lag_last > thresholds.allowed_lag).nonzero()[0]
     if not len(lagging):
         return
-    if topic in step.history.topics:
-        minimums = Minimums(step.history.topics[topic], step.window)
-        queues = (minimums.waiting(row, place) for place in lagging.tolist())
-        yield from (queue.seconds_left for queue in queues if queue and queue.seconds_left is not None)
+    queues = (waiting_offsets(step, row, place) for place in lagging.tolist())
+    yield from (queue.seconds_left for queue in queues if queue and queue.seconds_left is not None)
     by_age = seconds_left_by_age(row, thresholds)[lagging]
     yield from by_age[~np.isnan(by_age)].tolist()
 
@@ -105,47 +103,27 @@ class QueueOffsets(NamedTuple):
         return self.messages_left / gain if gain > 0 else None
 
 
-class Minimums:
-    """The oldest offsets of a topic's queues in a step's window, and how fast they grew since its first snapshot."""
-
-    def __init__(self, samples: TopicSamples, window: StepWindow) -> None:
-        inside = samples.inside(window.read_from, window.end)
-        present = samples.present[inside]
-        self._columns = samples.columns
-        self._times = samples.times[inside]
-        self._min_offset = samples.min_offset[inside]
-        rows = np.arange(len(present))[:, np.newaxis]
-        #: Per snapshot and queue the last row so far that has it, −1: none.
-        self._last = np.maximum.accumulate(np.where(present, rows, -1), axis=0)
-        self._first = present.argmax(axis=0) if len(present) else np.empty(0, np.int64)
-
-    def at(self, queue: tuple[str, int], moment: int) -> tuple[int, float | None] | None:
-        """The oldest offset, and messages deleted a second (None: it is the first that is known); None: not known."""
-        column = self._columns.get(queue)
-        row = int(np.searchsorted(self._times, moment, side="right")) - 1
-        if column is None or row < 0 or self._last[row, column] < 0:
-            return None
-        first, last = int(self._first[column]), int(self._last[row, column])
-        oldest, before = int(self._min_offset[last, column]), int(self._min_offset[first, column])
-        if oldest == UNKNOWN:
-            return None
-        grown = None if before == UNKNOWN else oldest - before
-        return oldest, per_second(grown, int(self._times[last] - self._times[first]))
-
-    def waiting(self, progress: IntervalProgress, place: int) -> QueueOffsets | None:
-        """A queue at its last sample in an interval; None: an offset is not known."""
-        at, consumer_offset = int(progress.last_reading_at[place]), int(progress.consumer_offset[place])
-        oldest = self.at(progress.queues[place], at)
-        if oldest is None or consumer_offset == UNKNOWN:
-            return None
-        consumed = int(progress.consumed[place])
-        pace = per_second(None if consumed == UNKNOWN else consumed, at - progress.start)
-        return QueueOffsets(consumer_offset, oldest[0], pace, oldest[1])
+def waiting_offsets(step: AuditedStep, progress: IntervalProgress, place: int) -> QueueOffsets | None:
+    """A queue at its last sample in an interval; None: an offset is not known. The broker deletes messages at the pace
+    at which the oldest offset grew since the first snapshot of the window that has the queue.
+    """
+    samples, window, queue = step.history.topics.get(progress.interval.topic), step.window, progress.queues[place]
+    at, consumer_offset = int(progress.last_reading_at[place]), int(progress.consumer_offset[place])
+    if samples is None or queue not in samples.columns or consumer_offset == UNKNOWN:
+        return None
+    seen, column = samples.inside(window.read_from, min(at + 1, window.end)), samples.columns[queue]
+    rows = seen.start + np.flatnonzero(samples.present[seen, column])
+    if not len(rows) or samples.min_offset[rows[-1], column] == UNKNOWN:
+        return None
+    first, oldest = (int(samples.min_offset[row, column]) for row in (rows[0], rows[-1]))
+    lasting = int(samples.times[rows[-1]] - samples.times[rows[0]])
+    pace = _per_second(0, int(progress.consumed[place]), at - progress.start)
+    return QueueOffsets(consumer_offset, oldest, pace, _per_second(first, oldest, lasting))
 
 
-def per_second(messages: int | None, time: int) -> float | None:
-    """Messages a second, given messages and a time in microseconds; None: unknown."""
-    return None if messages is None or not time else messages / (time / SECOND)
+def _per_second(before: int, after: int, time: int) -> float | None:
+    """Messages a second, given numbers of messages (or `UNKNOWN`) and the time between them in microseconds."""
+    return None if UNKNOWN in (before, after) or not time else (after - before) / (time / SECOND)
 
 
 def seconds_left_by_age(progress: IntervalProgress, thresholds: Thresholds) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ import pytest
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.status.attribution import QueueGrowths, TopicGrowth, attribution, pace_before, topic_growth
+from spark_jobs.domain.status.attribution import TopicGrowth, attribution, growth_parts, pace_before
 from spark_jobs.domain.status.backlog import queue_intervals
 from tests.support.builders import replayed
 from tests.support.kernel import settings
@@ -41,28 +41,23 @@ _TABLE = """
 """
 
 
-def queue_growths(
+def parts(
     growth: int, stuck: int, owners: int, produced: int | None, seconds: float, rate: float | None, *, moved: bool
-) -> QueueGrowths:
+) -> list[int]:
     """Those of one queue."""
     known = (UNKNOWN if produced is None else produced, seconds, np.nan if rate is None else rate)
-    return QueueGrowths(*(np.array([value]) for value in (growth, stuck, owners > 0, moved, *known)))
-
-
-def _case(line: str) -> tuple[QueueGrowths, TopicGrowth]:
-    growth, stuck, owners, moved, produced, seconds, rate, expected = (cell.strip() for cell in line.split("|"))
-    came, pace = None if produced == "-" else int(produced), None if rate == "-" else float(rate)
-    counts = int(growth), int(stuck), int(owners)
-    queue = queue_growths(*counts, came, float(seconds), pace, moved=moved == "yes")
-    named = (text.split() for text in expected.split(",") if text)
-    parts = dict.fromkeys(TopicGrowth._fields[2:], 0) | {part: int(messages) for part, messages in named}
-    return queue, TopicGrowth("t", int(growth), **parts)
+    columns = (np.array([value]) for value in (growth, stuck, owners > 0, moved, *known))
+    return [int(part[0]) for part in growth_parts(*columns)]
 
 
 @pytest.mark.parametrize("line", _TABLE.strip("\n").splitlines())
 def test_each_part_has_what_applies_to_it_first(line: str) -> None:
-    queue, expected = _case(line)
-    assert topic_growth("t", queue) == expected
+    growth, stuck, owners, moved, produced, seconds, rate, expected = (cell.strip() for cell in line.split("|"))
+    came, pace = None if produced == "-" else int(produced), None if rate == "-" else float(rate)
+    named = (text.split() for text in expected.split(",") if text)
+    by_name = dict.fromkeys(TopicGrowth._fields[2:], 0) | {part: int(messages) for part, messages in named}
+    counts = int(growth), int(stuck), int(owners)
+    assert parts(*counts, came, float(seconds), pace, moved=moved == "yes") == [*by_name.values()]
 
 
 def test_the_parts_add_up_to_the_growth() -> None:
@@ -71,10 +66,8 @@ def test_the_parts_add_up_to_the_growth() -> None:
         growth = chance.randint(-300, 300)
         stuck, owners = chance.choice([0, chance.randint(-300, 300)]), chance.randint(0, 2)
         produced, rate = chance.choice([None, chance.randint(0, 500)]), chance.choice([None, chance.uniform(0, 20)])
-        moved = chance.random() < 0.3
-        queue = queue_growths(growth, stuck, owners, produced, chance.uniform(1, 60), rate, moved=moved)
-        _, whole, *parts = topic_growth("t", queue)
-        assert whole == sum(parts) == growth, queue
+        queue = growth, stuck, owners, produced, chance.uniform(1, 60), rate
+        assert sum(parts(*queue, moved=chance.random() < 0.3)) == growth, queue
 
 
 PLACES = [("b", 0), ("b", 1)]
