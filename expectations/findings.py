@@ -8,14 +8,15 @@ from expectations.suite import Expectation, Suite, Tables
 from schemas import ALLOCATIONS, CLIENT_SNAPSHOTS, FINDINGS, REBALANCE_INTERVALS
 from schemas.common import OF_GROUP, OF_QUEUE
 from spark_jobs.domain.model.severities import SEVERITIES
-from spark_jobs.domain.rules import consume_failing, pop_revive_stuck, unobserved
+from spark_jobs.domain.rules import consume_failing, unobserved
 from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.domain.rules.popped import POP_REVIVE_STUCK
 
 _GROUP = OF_GROUP.names
 _RULES = [rule.name for rule in RULES]
 _CAUSES = {rule.name: [*rule.causes] for rule in RULES}
 #: Reports of clients and brokers, and silence, may be about a group or topic without intervals.
-_WITHOUT_INTERVALS = (unobserved.RULE, consume_failing.RULE, pop_revive_stuck.RULE)
+_WITHOUT_INTERVALS = (unobserved.RULE, consume_failing.RULE, POP_REVIVE_STUCK)
 _OF_SOURCES = [rule.name for rule in RULES if CLIENT_SNAPSHOTS.name in rule.needs or rule in _WITHOUT_INTERVALS]
 _MESSAGES = ("backlog_start", "backlog_end", "backlog_max", "produced", "consumed")
 

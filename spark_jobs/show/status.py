@@ -14,7 +14,8 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import EVER
 from spark_jobs.domain.model.severities import INFO, WORST_FIRST
 from spark_jobs.domain.phrases import known_sum
-from spark_jobs.domain.rules import stranded_write_queues, unobserved
+from spark_jobs.domain.rules import unobserved
+from spark_jobs.domain.rules.wrong_owners import STRANDED_WRITE_QUEUES
 from spark_jobs.show.coverage import coverage_of
 from spark_jobs.show.fleet import FINDING_COLUMNS, attention, findings_summary
 from spark_jobs.show.observed import with_share
@@ -100,7 +101,7 @@ def _order(row: Row) -> tuple[object, ...]:
 
 
 def _findings_columns(findings: Sequence[Row], step_end: datetime) -> Row:
-    stranded = (row["evidence"]["backlog_end"] for row in findings if row["rule"] == stranded_write_queues.RULE.name)
+    stranded = (row["evidence"]["backlog_end"] for row in findings if row["rule"] == STRANDED_WRITE_QUEUES.name)
     return {**findings_summary(findings), "stranded": known_sum(stranded), "worst": _worst(findings, step_end)}
 
 

@@ -28,7 +28,8 @@ from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.phrases import count, printable
 from spark_jobs.domain.rocketmq.strategies import STRATEGY_NAMES, StrategySource
-from spark_jobs.domain.rules import consumer_lagging, rebalance_storm
+from spark_jobs.domain.rules import consumer_lagging
+from spark_jobs.domain.rules.rebalancing import REBALANCE_STORM
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.trends import last_days
 from spark_jobs.store.read.finding_rows import published_findings
@@ -54,7 +55,7 @@ def suggestions_of(
     progress("reading lags and rebalances")
     is_ok = [Filter("verdict", "=", Verdict.OK), _groups_with(consumer_lagging.RULE.name, findings)]
     lags = _by_group(tables, QUEUE_PROGRESS, ("lag_max",), scope, is_ok)
-    is_rebalance = [Filter("queues_moved", ">=", 1), _groups_with(rebalance_storm.RULE.name, findings)]
+    is_rebalance = [Filter("queues_moved", ">=", 1), _groups_with(REBALANCE_STORM.name, findings)]
     moments = _by_group(tables, REBALANCE_INTERVALS, ("topic", "interval_start"), scope, is_rebalance)
     strategies = _observed(tables, scope)
     suggested = []

@@ -1,11 +1,13 @@
-"""Times in which no consumer of a group is connected, and whether consumers come at even distances."""
+"""Groups without consumers: since when, whether they come at even distances, and whether the group is used at all."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 
+import numpy as np
+
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.history import RETRY
+from spark_jobs.domain.model.history import RETRY, UNKNOWN, Place
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.model.window import Time, offline_times
 
@@ -39,3 +41,57 @@ def _waits(step: AuditedStep, at: int) -> bool:
         if seen.start == seen.stop or (samples.lag[seen.stop - 1] > step.settings.thresholds.allowed_lag).any():
             return True
     return False
+
+
+@cached_with_value
+def is_unused(step: AuditedStep, until: int) -> bool:
+    """Return whether no member is connected in the window before `until`, and at its first samples all queues with
+    messages have offsets below the oldest message that the broker keeps, or none was ever committed. A group without
+    offsets that gets members in the window is new.
+    """
+    starts = [span.start for spans in step.memberships.values() for span in spans if span.state.connections]
+    if not step.memberships or any(start < until for start in starts):
+        return False
+    topics = (topic for topic in step.history.offsets if not topic.startswith(RETRY))
+    states = [is_old for topic in topics for is_old in _old_queues(step, topic, is_new=bool(starts))]
+    return bool(states) and all(states)
+
+
+def _old_queues(step: AuditedStep, topic: str, *, is_new: bool) -> list[bool]:
+    """Of each queue with messages for the group at its first sample in the window, whether its offset is that old;
+    without an offset, whether the group is not new.
+    """
+    samples = step.history.offsets[topic]
+    seen = samples.inside(step.window.read_from, step.window.end)
+    if seen.start == seen.stop:
+        return []
+    end, consumed = samples.end_offset[seen.start], samples.consumed_to[seen.start]
+    waits = (end != UNKNOWN) & (end > 0) & (end > consumed)
+    columns, stored = np.flatnonzero(waits).tolist(), samples.last_timestamp[seen.start]
+    return [
+        not is_new
+        if consumed[column] == UNKNOWN
+        else _is_old(step, topic, samples.queues[column], int(consumed[column]), int(stored[column]))
+        for column in columns
+    ]
+
+
+def _is_old(step: AuditedStep, topic: str, queue: Place, consumed: int, stored: int) -> bool:
+    """Return whether the first offset of a queue is below the oldest message there, or no message is left."""
+    oldest = _oldest(step, topic, queue)
+    is_below = oldest is not None and consumed < oldest
+    return is_below or all_expired(step, topic, queue, consumed, stored)
+
+
+def _oldest(step: AuditedStep, topic: str, queue: Place) -> int | None:
+    """The first oldest offset of a queue in the window; None: unknown."""
+    return next(iter(step.history.oldest_offsets(topic, queue, step.window.read_from, step.window.end)), None)
+
+
+def all_expired(step: AuditedStep, topic: str, queue: Place, consumed: int, stored: int) -> bool:
+    """Return whether the broker deleted all messages of a queue: it has no store time of the one before the offset
+    (`stored` 0, `AdminBrokerProcessor`), and a lower oldest offset. It would correct that if a message were left
+    (`ConsumeQueue.correctMinOffset`, RocketMQ issue #8753).
+    """
+    oldest = _oldest(step, topic, queue)
+    return stored == 0 and oldest is not None and oldest < consumed

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from spark_jobs.domain.diagnosis.absences import all_expired
 from spark_jobs.domain.diagnosis.commits import SeldomCommits, seldom_commits
 from spark_jobs.domain.diagnosis.facts import (
     Commits,
@@ -21,7 +22,6 @@ from spark_jobs.domain.diagnosis.facts import (
     YesNo,
 )
 from spark_jobs.domain.diagnosis.standing import Standing
-from spark_jobs.domain.diagnosis.unused import all_expired
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.brokers import brokers_without_master
 from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans

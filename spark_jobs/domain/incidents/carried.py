@@ -22,7 +22,7 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.window import HOUR, Time, common, joined
 from spark_jobs.domain.rules import unobserved
 from spark_jobs.domain.rules.broker_not_readable import LAST_KNOWN
-from spark_jobs.domain.rules.roots import LEAD
+from spark_jobs.domain.rules.findings import LEAD
 from spark_jobs.domain.rules.rule import Rule
 
 #: A step can change what began, ended or was audited so long before it, and nothing older that is over: longer than the

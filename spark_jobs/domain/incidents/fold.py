@@ -16,8 +16,8 @@ from spark_jobs.domain.model.silences import unreported_ids
 from spark_jobs.domain.model.window import Time, common
 from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rules import unobserved
+from spark_jobs.domain.rules.findings import LEAD
 from spark_jobs.domain.rules.links import Follows
-from spark_jobs.domain.rules.roots import LEAD
 from spark_jobs.domain.rules.rule import Rule
 
 

@@ -15,10 +15,10 @@ from spark_jobs.domain.rules import (
     flapping_member,
     load_imbalance,
     producer_skew,
-    rebalance_storm,
     retention_risk,
     standing,
 )
+from spark_jobs.domain.rules.rebalancing import REBALANCE_STORM
 
 #: A suggestion is what this part of the group's values stayed within, times the margin.
 QUANTILE, MARGIN = 0.95, 1.25
@@ -73,7 +73,7 @@ def suggestions(past: GroupPast, current: Thresholds) -> list[Suggestion]:
     reported = [finding for finding in past.findings if finding.finding.silenced_because is None]
 
     def storm(finding: Finding) -> float | None:
-        if finding.rule != rebalance_storm.RULE.name:
+        if finding.rule != REBALANCE_STORM.name:
             return None
         during = ((topic, at) for topic, at in past.rebalances if finding.started_at <= at <= finding.ended_at)
         return _most_within(during, within)

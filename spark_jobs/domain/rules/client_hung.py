@@ -1,4 +1,4 @@
-"""CLIENT_HUNG: a member that owns queues and does nothing with them."""
+"""CLIENT_HUNG and GHOST_MEMBER: members that own queues and do nothing with them."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -16,13 +16,13 @@ from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.window import SECOND, Time, from_micros, overlaps, without
+from spark_jobs.domain.model.window import SECOND, Lasting, Time, from_micros, overlaps, without
 from spark_jobs.domain.rules.commands import THREAD_DUMP
-from spark_jobs.domain.rules.links import hosts
-from spark_jobs.domain.rules.queue_owners import owned_queues
+from spark_jobs.domain.rules.links import hosts, own_client
+from spark_jobs.domain.rules.queue_owners import connections_of, owned_queues
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
-HUNG = "HUNG"
+HUNG, GHOST, NOT_IN_GROUP = "HUNG", "GHOST", "NOT_IN_GROUP"
 
 
 class Hung(NamedTuple):
@@ -34,14 +34,43 @@ class Hung(NamedTuple):
     stale: frozenset[MessageQueue] | None
 
 
-def hits(step: AuditedStep) -> Iterator[RuleHit]:
+def _hung_hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per (client that hangs, interval, queue that it owns by replay); one condition per client and cause."""
     seconds = step.settings.thresholds.silent_after_seconds
     by_hand = pulling_by_hand(step)
     for client_id, spans in unwell_spans(step).items():
         hangs = list(_hangs(spans, seconds, by_hand))
-        for interval in step.replayed if hangs else ():
-            yield from _hang_hits(step, interval, client_id, hangs)
+        for hang, interval, queue, time in _owned_meanwhile(step, client_id, hangs, HUNG):
+            since, until = time
+            if hang.stale is not None:
+                is_stale = queue[:3] in hang.stale
+                since, until = _unmoved(step, queue, hang, time) if is_stale else (until, until)
+            if since < until:
+                hint = _left(step, interval, client_id, until) if hang.cause is HungCause.NO_ANSWER else None
+                yield RuleHit(
+                    since, until, hang.cause, client_id=client_id, queue=queue, implicated=client_id, hint=hint
+                )
+
+
+def _ghost_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (time in which two snapshots show no consumer, interval, owned queue); one condition per client."""
+    for client_id, spans in unwell_spans(step).items():
+        ghosts = [span for span in spans if not span.state.reported.in_group and span.seen_at > span.start]
+        for _, interval, queue, time in _owned_meanwhile(step, client_id, ghosts, GHOST):
+            connections = connections_of(interval, client_id)
+            yield RuleHit(
+                *time, NOT_IN_GROUP, client_id=client_id, queue=queue, implicated=client_id, connections=connections
+            )
+
+
+def _owned_meanwhile(
+    step: AuditedStep, client_id: str, in_order: Sequence[Lasting], role: str
+) -> Iterator[tuple[Lasting, RebalanceInterval, FindingQueue, Time]]:
+    """The queues that a client owns by replay while each of these lasts, with the time."""
+    for interval in step.replayed if in_order else ():
+        for each, start, end in overlaps(interval.start, interval.end, in_order):
+            for queue in owned_queues(interval, client_id, role):
+                yield each, interval, queue, (start, end)
 
 
 def _hangs(spans: Sequence[Span[ClientReport]], seconds: int, by_hand: Sequence[Time]) -> Iterator[Hung]:
@@ -52,22 +81,6 @@ def _hangs(spans: Sequence[Span[ClientReport]], seconds: int, by_hand: Sequence[
         if symptoms.stale:
             for part in without((start, end), by_hand):
                 yield Hung(*part, HungCause.NO_PULL, frozenset(symptoms.stale))
-
-
-def _hang_hits(
-    step: AuditedStep, interval: RebalanceInterval, client_id: str, hangs: Sequence[Hung]
-) -> Iterator[RuleHit]:
-    """The hits of queues that a client owns in an interval while it hangs."""
-    for hang, start, end in overlaps(interval.start, interval.end, hangs):
-        for queue in owned_queues(interval, client_id, HUNG):
-            since, until = start, end
-            if hang.stale is not None:
-                since, until = _unmoved(step, queue, hang, (start, end)) if queue[:3] in hang.stale else (end, end)
-            if since < until:
-                hint = _left(step, interval, client_id, until) if hang.cause is HungCause.NO_ANSWER else None
-                yield RuleHit(
-                    since, until, hang.cause, client_id=client_id, queue=queue, implicated=client_id, hint=hint
-                )
 
 
 def _left(step: AuditedStep, interval: RebalanceInterval, client_id: str, until: int) -> str | None:
@@ -105,7 +118,7 @@ def _unmoved(step: AuditedStep, queue: FindingQueue, hang: Hung, time: Time) -> 
     return max(parts, key=lambda part: (part[1] - part[0], part))
 
 
-RULE = Rule(
+CLIENT_HUNG = Rule(
     name="CLIENT_HUNG",
     headline="{subjects} in {groups} {subjects:hangs|hang}, but still {subjects:owns|own} queues",
     meaning="A member with queues does not answer, or has stopped pulling. Its queues are not consumed. The broker "
@@ -125,8 +138,31 @@ RULE = Rule(
             commands=(THREAD_DUMP,),
         ),
     },
-    evaluate=hits,
+    evaluate=_hung_hits,
     lasts=0,
     needs=(CLIENT_SNAPSHOTS,),
     spreads_by=hosts,
+)
+GHOST_MEMBER = Rule(
+    name="GHOST_MEMBER",
+    headline="{subjects} {subjects:is|are} listed in {groups}, but {subjects:has|have} no consumer there: "
+    "{subjects:its|their} queues are not consumed",
+    meaning="Brokers list a client whose process has no consumer of the group any more. Its queues are not consumed. "
+    "The broker missed the request to unregister it, and the process stays connected for other groups "
+    "(`rebalance-audit clients` finds them). Brokers before 5.5.1 keep it as long as that connection lives (RocketMQ "
+    "issue #10435), later ones for 120 s, unless it uses `useHeartbeatV2`.",
+    decided_by="The client has queues, and at least two client snapshots in `silent_after_seconds` (60) show no "
+    "consumer of the group.",
+    causes={
+        NOT_IN_GROUP: Cause(
+            "always",
+            "Restart that process: brokers remove the member when its connection is closed. Upgrade brokers to 5.5.1 "
+            "or later. Until then give consumers that are shut down in a running process a separate instanceName, and "
+            "so their own connection.",
+        )
+    },
+    evaluate=_ghost_hits,
+    lasts="silent_after_seconds",
+    needs=(CLIENT_SNAPSHOTS,),
+    spreads_by=own_client,
 )

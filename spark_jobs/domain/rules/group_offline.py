@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterator, Set
 
-from spark_jobs.domain.diagnosis.absences import absences, is_between_runs
-from spark_jobs.domain.diagnosis.unused import is_unused
+from spark_jobs.domain.diagnosis.absences import absences, is_between_runs, is_unused
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.handed_out import may_be_behind_proxies
 from spark_jobs.domain.kernel.reconnects import process_starts

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from spark_jobs.domain.diagnosis.unused import is_unused
+from spark_jobs.domain.diagnosis.absences import is_unused
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.severities import ERROR, WARN

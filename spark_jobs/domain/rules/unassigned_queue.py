@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from spark_jobs.domain.diagnosis.absences import is_between_runs
-from spark_jobs.domain.diagnosis.unused import is_unused
+from spark_jobs.domain.diagnosis.absences import is_between_runs, is_unused
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit

@@ -4,7 +4,7 @@ import pytest
 
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.domain.rules.roots import with_roots
+from spark_jobs.domain.rules.findings import with_roots
 from tests.support.findings import finding
 from tests.support.tables import described
 

@@ -8,7 +8,7 @@ from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import from_micros
-from spark_jobs.domain.rules.client_hung import RULE
+from spark_jobs.domain.rules.client_hung import CLIENT_HUNG as RULE
 from tests.support.builders import span
 from tests.support.client_groups import audited, held
 from tests.support.client_steps import recorded_step, replayed, step_with

@@ -27,7 +27,7 @@ def step_of(pulled: dict[int, int], pull_interval_ms: int | None = None, moves: 
 
 
 def hung(step: AuditedStep) -> list[tuple[int, int]]:
-    return [(second_of(hit.start), second_of(hit.end)) for hit in client_hung.RULE.hits(step)]
+    return [(second_of(hit.start), second_of(hit.end)) for hit in client_hung.CLIENT_HUNG.hits(step)]
 
 
 def clocks(step: AuditedStep) -> list[float | None]:

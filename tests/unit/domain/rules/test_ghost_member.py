@@ -1,7 +1,7 @@
 """GHOST_MEMBER on the hour of `client_groups`, and on hand-written intervals."""
 
 from spark_jobs.domain.model.history import Connection
-from spark_jobs.domain.rules.ghost_member import RULE
+from spark_jobs.domain.rules.client_hung import GHOST_MEMBER as RULE
 from tests.support.client_groups import audited, hits_of
 from tests.support.client_steps import replayed, step_with
 from tests.support.findings import rule_hit

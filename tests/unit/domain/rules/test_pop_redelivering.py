@@ -8,7 +8,7 @@ import pytest
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import GroupHistory, OffsetSamples, Place
 from spark_jobs.domain.rocketmq.pop import popped_topic
-from spark_jobs.domain.rules.pop_redelivering import RULE
+from spark_jobs.domain.rules.popped import POP_REDELIVERING as RULE
 from tests.support.builders import audited_step, span
 from tests.support.samples import offsets
 

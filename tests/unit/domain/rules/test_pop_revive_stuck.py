@@ -7,7 +7,7 @@ import pytest
 
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import GroupHistory
-from spark_jobs.domain.rules.pop_revive_stuck import RULE
+from spark_jobs.domain.rules.popped import POP_REVIVE_STUCK as RULE
 from tests.support.builders import audited_step, span
 from tests.support.samples import QueueSample, offsets
 from tests.support.times import micros

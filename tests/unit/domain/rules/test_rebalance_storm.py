@@ -8,7 +8,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.statuses import Trigger
 from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.rules.rebalance_storm import RULE
+from spark_jobs.domain.rules.rebalancing import REBALANCE_STORM as RULE
 from tests.support.builders import audited_step, rebalance, span
 from tests.support.kernel import SETTINGS
 from tests.support.tables import cells

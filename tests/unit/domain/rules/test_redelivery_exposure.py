@@ -7,7 +7,8 @@ import pytest
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance
 from spark_jobs.domain.model.history import UNKNOWN, Place
 from spark_jobs.domain.model.thresholds import Thresholds
-from spark_jobs.domain.rules.redelivery_exposure import RULE, in_flight
+from spark_jobs.domain.rules.rebalancing import REDELIVERY_EXPOSURE as RULE
+from spark_jobs.domain.rules.rebalancing import in_flight
 from tests.support.builders import audited_step, rebalance, span, with_samples
 from tests.support.kernel import SETTINGS
 from tests.support.samples import QueueSample, offsets

@@ -8,7 +8,7 @@ from spark_jobs.domain.kernel.audited_step import RebalanceInterval
 from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
-from spark_jobs.domain.rules.topic_missing import RULE
+from spark_jobs.domain.rules.owners_unknown import TOPIC_MISSING as RULE
 from tests.support.builders import audited_step, interval
 from tests.support.findings import rule_hit
 from tests.support.times import micros

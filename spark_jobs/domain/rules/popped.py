@@ -1,19 +1,24 @@
-"""POP_REVIVE_STUCK: a broker makes no progress with delivering again what was popped and not acknowledged."""
+"""POP_REDELIVERING and POP_REVIVE_STUCK: popped messages that are delivered again, or not any more."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.sample_pairs import sample_pairs
 from spark_jobs.domain.kernel.sample_windows import age_ms
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples
-from spark_jobs.domain.model.severities import ERROR
-from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rocketmq.pop import is_revive
+from spark_jobs.domain.model.severities import ERROR, WARN
+from spark_jobs.domain.model.window import SECOND, Time
+from spark_jobs.domain.rocketmq.pop import is_revive, popped_topic
+from spark_jobs.domain.rules import consume_failing
+from spark_jobs.domain.rules.evidence import known_total
 from spark_jobs.domain.rules.links import brokers
 from spark_jobs.domain.rules.rule import Cause, Rule
 
+NOT_ACKNOWLEDGED = "NOT_ACKNOWLEDGED"
+REDELIVERED = "REDELIVERED"
 REVIVE_STANDS = "REVIVE_STANDS"
 STUCK = "STUCK"
 #: A revive thread rests for 4 s at most (`reviveInterval` × (1 + `reviveMaxSlow`)), scans for 10 s (`reviveScanTime`),
@@ -22,7 +27,46 @@ STUCK = "STUCK"
 _LONGEST_WAIT = 300
 
 
-def hits(step: AuditedStep) -> Iterator[RuleHit]:
+def _redelivered_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (queue of a POP retry topic, time in which that topic kept growing); one condition per popped topic."""
+    offsets = step.history.offsets
+    for retry, samples in offsets.items():
+        topic = popped_topic(retry, step.history.consumer_group)
+        if topic is not None and topic in offsets:
+            yield from _topic_hits(step, topic, offsets[topic], retry, samples)
+
+
+def _topic_hits(
+    step: AuditedStep, topic: str, popped: OffsetSamples, retry: str, samples: OffsetSamples
+) -> Iterator[RuleHit]:
+    thresholds = step.settings.thresholds
+    pairs = sample_pairs(samples, samples.inside(step.window.read_from, step.window.end))
+    redeliveries = np.maximum(pairs.produced, 0)
+    for start, end in lasting(pairs.times[redeliveries.any(axis=1)], thresholds.busy_after_seconds * SECOND):
+        per_queue = redeliveries[(pairs.times > start) & (pairs.times <= end)].sum(axis=0)
+        redelivered = int(per_queue.sum())
+        consumed = known_total(sample_pairs(popped, popped.inside(start, end + 1)).forward)
+        if consumed is None or redelivered < thresholds.failing_messages:
+            continue
+        if redelivered * 100 < consumed * thresholds.failing_percent:
+            continue
+        for column in np.flatnonzero(per_queue).tolist():
+            yield RuleHit(
+                *(start, end, NOT_ACKNOWLEDGED, topic),
+                queue=FindingQueue(retry, *samples.queues[column], REDELIVERED),
+                severity=ERROR if redelivered * 100 >= consumed * consume_failing.MOST_PERCENT else WARN,
+                measures={"consumed": consumed, "redelivered": redelivered},
+            )
+
+
+def lasting(times: Matrix, at_least: int) -> Iterator[Time]:
+    """The times `[first, last]` of runs that last at least `at_least` microseconds, with no longer gap in them."""
+    for run in np.split(times, np.flatnonzero(np.diff(times) > at_least) + 1):
+        if len(run) and run[-1] - run[0] >= at_least:
+            yield int(run[0]), int(run[-1])
+
+
+def _stuck_hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (revive queue, time in which its consumer offset did not advance and its end did)."""
     for topic, samples in step.history.offsets.items():
         if is_revive(topic, step.history.consumer_group):
@@ -71,7 +115,27 @@ def _queue_hits(
         )
 
 
-RULE = Rule(
+POP_REDELIVERING = Rule(
+    name="POP_REDELIVERING",
+    headline="{groups} {groups:gets|get} many popped messages again",
+    meaning="Members do not acknowledge popped messages in time. After the invisible time (60 s, `popInvisibleTime`) "
+    "the broker moves a message to the POP retry topic, from which it is popped again; after 16 times it goes to the "
+    "dead-letter topic.",
+    decided_by="The POP retry topic grows for `busy_after_seconds` (120) by at least `failing_messages` (10) and "
+    "`failing_percent` (10) of what was consumed. ERROR from 50 % on, else WARN.",
+    causes={
+        NOT_ACKNOWLEDGED: Cause(
+            "always",
+            "Make the invisible time (setPopInvisibleTime) longer than the listener needs for one pop, pop less at "
+            "once (setPopBatchNums), or use more threads. If listeners are fast, check their logs for exceptions. "
+            "Listeners must tolerate duplicates.",
+        )
+    },
+    evaluate=_redelivered_hits,
+    hit_severity=WARN,
+    lasts=0,
+)
+POP_REVIVE_STUCK = Rule(
     name="POP_REVIVE_STUCK",
     headline="{brokers} {brokers:does|do} not deliver unacknowledged popped messages again",
     meaning="A broker does not deliver unacknowledged messages of POP groups again. A thread that reads one of its "
@@ -86,7 +150,7 @@ RULE = Rule(
             "up.",
         )
     },
-    evaluate=hits,
+    evaluate=_stuck_hits,
     hit_severity=ERROR,
     lasts=_LONGEST_WAIT,
     spreads_by=brokers,
