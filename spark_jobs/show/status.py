@@ -15,7 +15,7 @@ from spark_jobs.domain.model.intervals import EVER
 from spark_jobs.domain.model.severities import INFO, WORST_FIRST
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules import unobserved
-from spark_jobs.domain.rules.wrong_owners import STRANDED_WRITE_QUEUES
+from spark_jobs.domain.rules.queue_owners import STRANDED_WRITE_QUEUES
 from spark_jobs.show.coverage import coverage_of
 from spark_jobs.show.fleet import FINDING_COLUMNS, attention, findings_summary
 from spark_jobs.show.observed import with_share

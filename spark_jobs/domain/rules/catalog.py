@@ -30,10 +30,10 @@ from spark_jobs.domain.rules.mixed_clients import MIXED_CLIENTS, MIXED_STRATEGIE
 from spark_jobs.domain.rules.old_pulls import CLOCK_DIFFERS, LONG_PULL_INTERVAL
 from spark_jobs.domain.rules.owners_unknown import MEMBERS_UNSEEN, STRATEGY_UNKNOWN, TOPIC_MISSING
 from spark_jobs.domain.rules.popped import POP_REDELIVERING, POP_REVIVE_STUCK
+from spark_jobs.domain.rules.queue_owners import DOUBLE_OWNED_QUEUE, STRANDED_WRITE_QUEUES
 from spark_jobs.domain.rules.rebalancing import REBALANCE_STORM, REDELIVERY_EXPOSURE
 from spark_jobs.domain.rules.rule import Rule
 from spark_jobs.domain.rules.standing import COMMITS_SELDOM, CONSUMER_STALLED, CONSUMER_STOPPED, OFFSET_HELD_BACK
-from spark_jobs.domain.rules.wrong_owners import DOUBLE_OWNED_QUEUE, STRANDED_WRITE_QUEUES
 
 RULES: tuple[Rule, ...] = (
     *(duplicate_client_id.RULE, unassigned_queue.RULE, DOUBLE_OWNED_QUEUE, idle_consumer.RULE),

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spark_jobs.domain.diagnosis.measure import pulling_by_hand
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
@@ -13,16 +12,15 @@ from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans, re
 from spark_jobs.domain.kernel.holdings import settled_at
 from spark_jobs.domain.kernel.views import with_modes
 from spark_jobs.domain.model.clients import DriftCause
-from spark_jobs.domain.model.history import Membership, Place
-from spark_jobs.domain.model.series import Series, Span
+from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND, Time, joined, overlaps, without
 from spark_jobs.domain.rocketmq.strategies import POP, StrategySource, is_popped
 
 
 class Shares(NamedTuple):
     """The share of every client in one interval, until the last snapshot that showed its members (microseconds).
-    `settled_at`: when clients must have followed the last change, also of the route; `agree`: how long they have for
-    it. `lists`: the members that each broker of the topic listed, in any interval.
+    `settled_at`: when clients must have followed the last change, also of the route.
     """
 
     start: int
@@ -30,17 +28,11 @@ class Shares(NamedTuple):
     settled_at: int
     client_ids: frozenset[str]
     queues_of_client: Mapping[str, frozenset[Place]]
-    lists: Sequence[Series[Membership]]
-    agree: int
     interval: RebalanceInterval
 
     def share_of(self, client_id: str) -> frozenset[Place]:
         """The queues that the client owns."""
         return self.queues_of_client.get(client_id, frozenset())
-
-    def is_confirmed(self, start: int, end: int) -> bool:
-        """Return whether the members were listed in the time, and clients had followed that list by its end."""
-        return any(listed.any_inside(start, end - self.agree + 1) for listed in self.lists)
 
 
 class ListedQueues(NamedTuple):
@@ -71,12 +63,12 @@ def drifting(step: AuditedStep) -> Iterator[Drift]:
     """One per (client, topic, time of drift) up to its last snapshot; who pulls by hand or pops may list no queue."""
     shares = _shares(step)
     every = [
-        (client_id, reports)
+        client_id
         for client_id, reports in reported(step).items()
         if any(_differs(report, shares, client_id) for report in reports.states)
     ]
     without_lists = joined([*pulling_by_hand(step), *_popping(step)] if every else ())
-    for client_id, reports in every:
+    for client_id in every:
         for run in _runs(client_spans(step)[client_id]):
             start, seen_at = run[0].start, run[-1].seen_at
             if start >= seen_at:  # a single snapshot shows no drift
@@ -84,7 +76,7 @@ def drifting(step: AuditedStep) -> Iterator[Drift]:
             is_listing = any(span.state.reported.owned for span in run)
             for time in without((start, seen_at), () if is_listing else without_lists):
                 for topic, listed in _listed(run).items():
-                    for each in _drifting(shares.get(topic, ()), topic, client_id, listed, time, reports.times):
+                    for each in _drifting(step, shares.get(topic, ()), client_id, topic, listed, time):
                         is_open = run[-1].end == each.interval.end == step.window.end
                         yield each._replace(until=run[-1].end) if is_open else each
 
@@ -129,9 +121,10 @@ def _popping(step: AuditedStep) -> Iterator[Time]:
 
 
 def _drifting(
-    shares: Sequence[Shares], topic: str, client_id: str, listed: ListedQueues, seen: Time, asked_at: NDArray[np.int64]
+    step: AuditedStep, shares: Sequence[Shares], client_id: str, topic: str, listed: ListedQueues, seen: Time
 ) -> Iterator[Drift]:
-    """The drift of one client and topic in the time `seen`, in which its snapshots (`asked_at`) list these queues."""
+    """The drift of one client and topic in the time `seen`, in which its snapshots list these queues."""
+    asked_at = reported(step)[client_id].times
     for share, since, until in overlaps(*seen, shares):
         start = max(since, share.settled_at)
         if start >= until or client_id not in share.client_ids:
@@ -139,8 +132,15 @@ def _drifting(
         drifted = drift(listed, share.share_of(client_id))
         end = int(asked_at[np.searchsorted(asked_at, until, side="right") - 1]) if drifted else until
         if drifted and start < end:
-            is_confirmed = share.is_confirmed(start, end)
+            is_confirmed = _is_confirmed(step, share.interval, start, end)
             yield Drift(start, end, client_id, topic, listed.always, drifted, share.interval, end, is_confirmed)
+
+
+def _is_confirmed(step: AuditedStep, interval: RebalanceInterval, start: int, end: int) -> bool:
+    """Return whether a broker of the topic listed the members in the time, and clients had followed it by its end."""
+    until = end - step.settings.thresholds.convergence_seconds * SECOND
+    brokers = {broker for broker, _ in interval.queues or ()} & step.history.memberships.keys()
+    return any(step.history.memberships[broker].any_inside(start, until + 1) for broker in brokers)
 
 
 def drift(listed: ListedQueues, share: frozenset[Place]) -> Mapping[DriftCause, frozenset[Place]]:
@@ -151,10 +151,8 @@ def drift(listed: ListedQueues, share: frozenset[Place]) -> Mapping[DriftCause, 
 
 def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
     """By topic, in intervals with the same members on all hosts: otherwise a share depends on which host is asked."""
-    agree = step.settings.thresholds.convergence_seconds * SECOND
     shares_of_topic: dict[str, list[Shares]] = defaultdict(list)
     before: dict[str, tuple[RebalanceInterval, int, int]] = {}
-    listed = step.history.memberships
     for interval in step.replayed:
         given = interval.shares
         if interval.view != ALL_HOSTS or given is None or interval.members is None:
@@ -170,9 +168,7 @@ def _shares(step: AuditedStep) -> Mapping[str, Sequence[Shares]]:
         # What a client pops is not among the queues that it lists.
         client_ids = frozenset(member.client_id for member in interval.members if not is_popped(member.strategy))
         end = interval.end if interval.seen_at is None else min(interval.end, interval.seen_at)
-        brokers = {broker for broker, _ in interval.queues or ()}
-        lists = [listed[broker] for broker in sorted(brokers & listed.keys())]
         settled = settled_at(shares_at, route_at, step.settings)
-        shares = Shares(interval.start, end, settled, client_ids, given.queues_of_client, lists, agree, interval)
+        shares = Shares(interval.start, end, settled, client_ids, given.queues_of_client, interval)
         shares_of_topic[interval.topic].append(shares)
     return shares_of_topic

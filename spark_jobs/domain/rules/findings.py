@@ -17,7 +17,7 @@ from spark_jobs.domain.model.silences import silence_reason
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.rules import conditions as of
 from spark_jobs.domain.rules.evidence import queue_evidence
-from spark_jobs.domain.rules.links import Follows
+from spark_jobs.domain.rules.links import LINKS, Follows
 from spark_jobs.domain.rules.rule import Rule
 
 #: A symptom may be seen before its cause: by another source, or over another window. What began longer before is none.
@@ -28,7 +28,6 @@ _Index = Mapping[Hashable, Sequence[Finding]]
 
 def findings(step: AuditedStep, rules: Iterable[Rule]) -> list[Finding]:
     """The findings of all rules in a step of a group: one per condition that held in the step, and long enough."""
-    rules = tuple(rules)
     step_findings = [
         _finding(step, rule, hits)
         for rule in rules
@@ -36,7 +35,7 @@ def findings(step: AuditedStep, rules: Iterable[Rule]) -> list[Finding]:
         for hits in of.conditions(_until_deleted(rule_hits, step), step, per_broker=rule.per_broker)
         if of.lasted_long_enough(hits, step.settings.thresholds)
     ]
-    return with_roots(step_findings, {rule.name: rule.follows for rule in rules})
+    return with_roots(step_findings)
 
 
 def _until_deleted(hits: Iterable[RuleHit], step: AuditedStep) -> Iterator[RuleHit]:
@@ -140,16 +139,16 @@ def _evidence(
     )
 
 
-def with_roots(findings: Sequence[Finding], links_of: Mapping[str, Sequence[Follows]]) -> list[Finding]:
-    """The findings of one step of one group, in their order, each with the id of its root cause, if any; `links_of`: by
-    rule, the likeliest root cause first. Of several, that of the first `Follows` counts, then one at the same time,
-    then the earliest. All symptoms of one cause name one finding. The rules' links have no cycle.
+def with_roots(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings of one step of one group, in their order, each with the id of its root cause, if any. Of several,
+    that of the first `Follows` counts, then one at the same time, then the earliest. All symptoms of one cause name one
+    finding. The rules' links have no cycle.
     """
     if len(findings) < 2:
         return list(findings)
-    links = {link for name in {finding.rule for finding in findings} for link in links_of.get(name, ())}
+    links = {link for name in {finding.rule for finding in findings} for link in LINKS.get(name, ())}
     indexes = {link: _index(findings, link) for link in links}
-    causes = {finding.finding_id: _cause_of(finding, links_of.get(finding.rule, ()), indexes) for finding in findings}
+    causes = {finding.finding_id: _cause_of(finding, LINKS.get(finding.rule, ()), indexes) for finding in findings}
     return [finding._replace(root_finding_id=_root(finding.finding_id, causes)) for finding in findings]
 
 

@@ -1,11 +1,8 @@
 """MEMBERSHIP_VIEW_SPLIT: the brokers that host a topic list different members of a group."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import combinations, groupby, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, RuleHit
@@ -25,38 +22,37 @@ LIST_CHANGES = "LIST_CHANGES"
 
 
 class Split(NamedTuple):
-    """Views in force when some of them begin (`begun`), sorted by name, and the hit of those that begin."""
+    """Views in force when some of them begin (`begun`), sorted by name, and until when (microseconds) those may last.
+    `seen_at`: the last snapshots that showed them to differ, which they must do for `minimum_seen_seconds`.
+    """
 
+    start: int
+    end: int
     views: Sequence[RebalanceInterval]
     begun: Sequence[RebalanceInterval]
-    hit: RuleHit
+    seen_at: int
+    minimum_seen_seconds: float
 
-    @property
-    def start(self) -> int:
-        """When they begin, in microseconds."""
-        return self.hit.start
-
-    @property
-    def end(self) -> int:
-        """When the hit ends, in microseconds."""
-        return self.hit.end
-
-    def until(self, end: int) -> Split:
-        """The same with another end."""
-        return self._replace(hit=replace(self.hit, end=end))
+    def hit(self, cause: str, **more: Any) -> RuleHit:
+        """A hit of the topic for all of that time."""
+        return RuleHit(
+            *(self.start, self.end, cause, self.begun[0].topic),
+            seen_at=self.seen_at,
+            minimum_seen_seconds=self.minimum_seen_seconds,
+            **more,
+        )
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (topic, moment at which views of single brokers begin); one condition per group, topic and cause."""
-    for topic, of_topic in groupby(split_views(step), key=lambda split: split.hit.topic):
+    for topic, of_topic in groupby(split_views(step), key=lambda split: split.begun[0].topic):
         for splits in islands(of_topic):
             brokers = {view.view for split in splits for view in split.views}
             time = splits[0].start, max(split.end for split in splits)
-            changes, unknown = _changes(step, brokers, time), unknown_to(step, str(topic), brokers, time)
+            changes, unknown = _changes(step, brokers, time), unknown_to(step, topic, brokers, time)
             for split in splits:
-                yield replace(
-                    split.hit,
-                    cause=LIST_CHANGES if changes else BROKERS_DISAGREE,
+                yield split.hit(
+                    LIST_CHANGES if changes else BROKERS_DISAGREE,
                     weight=len(split.begun),
                     measures={"changes": changes} if changes else None,
                     conflicting_values=tuple(
@@ -84,17 +80,18 @@ def _splits(step: AuditedStep, topic_intervals: Iterable[RebalanceInterval]) -> 
         seen_at = _seen_to_differ(step, lists, start)
         if seen_at is not None:
             begun_lists = [begun[name] for name in sorted(begun)]
-            yield Split(lists, begun_lists, _split_hit(step, begun_lists, lists, seen_at))
+            end = max(interval.end for interval in begun_lists)
+            yield Split(start, end, lists, begun_lists, seen_at, _minimum_seconds(step, lists))
 
 
 def _without_pauses(step: AuditedStep, splits: Iterable[Split]) -> Iterator[Split]:
     """The splits of a topic; from `flapping_times` on with pauses of a heartbeat or less, each lasts until the next."""
     longest = changing_within(step.settings)
-    for lengthened in islands([split.until(split.end + longest) for split in splits]):
-        near = [split.until(split.end - longest) for split in lengthened]
+    for lengthened in islands([split._replace(end=split.end + longest) for split in splits]):
+        near = [split._replace(end=split.end - longest) for split in lengthened]
         end = max(split.end for split in near)
         comes_back = len(list(islands(near))) >= step.settings.thresholds.flapping_times
-        yield from (split.until(min(split.end, end)) for split in (lengthened if comes_back else near))
+        yield from (split._replace(end=min(split.end, end)) for split in (lengthened if comes_back else near))
 
 
 def _seen_to_differ(step: AuditedStep, views: Sequence[RebalanceInterval], start: int) -> int | None:
@@ -123,18 +120,11 @@ def _is_known(step: AuditedStep, broker_name: str, start: int, until: int) -> bo
     return bool(after - before < 2 * step.settings.cadence)
 
 
-def _split_hit(
-    step: AuditedStep, begun: Sequence[RebalanceInterval], lists: Sequence[RebalanceInterval], seen_at: int
-) -> RuleHit:
+def _minimum_seconds(step: AuditedStep, lists: Sequence[RebalanceInterval]) -> float:
+    """For how long brokers must be seen to differ: longer, if only in duplicates."""
     thresholds = step.settings.thresholds
     only_duplicate_ids = len(lists) > 1 and len({frozenset(interval.client_ids) for interval in lists}) == 1
-    return RuleHit(
-        begun[0].start,
-        max(interval.end for interval in begun),
-        topic=begun[0].topic,
-        seen_at=seen_at,
-        minimum_seen_seconds=thresholds.persistent_after_seconds if only_duplicate_ids else thresholds.settled_seconds,
-    )
+    return thresholds.persistent_after_seconds if only_duplicate_ids else thresholds.settled_seconds
 
 
 def _changes(step: AuditedStep, brokers: Collection[str], time: Time) -> int:

@@ -15,7 +15,7 @@ from spark_jobs.domain.model.window import SECOND, Time, islands
 from spark_jobs.domain.phrases import count, percent_text
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
-from spark_jobs.domain.status.throughput import AS_SET, Changes, Rates, Throughput, throughputs
+from spark_jobs.domain.status.throughput import AS_SET, Changes, Throughput, throughputs
 from spark_jobs.domain.status.utilization import Bottleneck, owners_of, queue_limit, read_rows
 
 HOT = "HOT"
@@ -29,14 +29,6 @@ _WHAT = {
     "with_half_the_response_time": "a listener that is twice as fast",
     "with_no_pull_interval": "a pull interval of 0",
 }
-
-
-class _Member(NamedTuple):
-    """One client, what it reported in the step's window, and what it could consume in each of these minutes."""
-
-    client_id: str
-    throughput: Throughput
-    rates: Rates
 
 
 #: A row of progress, and the start and end of the time in which its messages were produced.
@@ -78,26 +70,24 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     the step; and one per (interval, queue near the limit of its owner, whose queues of the topic were not on average).
     """
     reported = throughputs(step.history.clients, step.window.read_from, step.window.end)
-    members = [_Member(client_id, throughput, throughput.by_minute()) for client_id, throughput in reported.items()]
-    rows = list(read_rows(step.progress)) if members else []
-    for member in members:
-        other_members = [other.throughput for other in members if other is not member]
-        for run in _runs(step, member):
-            hit = _hit_of_run(step, member, run, rows)
-            slow = _slow_pulls(member, hit, other_members, rows) if hit.cause == Bottleneck.PULLS else None
+    rows = list(read_rows(step.progress)) if reported else []
+    for client_id, throughput in reported.items():
+        for run in _runs(step, client_id, throughput):
+            hit = _hit_of_run(step, client_id, throughput, run, rows)
+            slow = _slow_pulls(reported, hit, rows) if hit.cause == Bottleneck.PULLS else None
             yield replace(hit, hint=" ".join(filter(None, (hit.hint, slow))))
-    yield from _hot_queues(step, members, rows)
+    yield from _hot_queues(step, reported, rows)
 
 
-def _runs(step: AuditedStep, member: _Member) -> Iterator[list[Span[int]]]:
+def _runs(step: AuditedStep, client_id: str, throughput: Throughput) -> Iterator[list[Span[int]]]:
     """Runs of snapshots near the limit without a gap between them; the state of a span is the place of its minute."""
-    loads, rates = member.throughput.loads, member.rates
+    loads, rates = throughput.loads, throughput.by_minute(AS_SET)
     used = np.maximum(loads.taken / rates.listener, loads.per_queue / rates.queue) * 100
     near = np.flatnonzero(used >= step.settings.thresholds.near_capacity_percent)
     if not len(near):  # as mostly
         return
-    client = step.history.clients[member.client_id]
-    snapshots = np.searchsorted(client.series.times, member.throughput.responses.times[near])
+    client = step.history.clients[client_id]
+    snapshots = np.searchsorted(client.series.times, throughput.responses.times[near])
     spans = (
         span_of_snapshot(client, snapshot, step.window, step.settings.max_gap, place)
         for snapshot, place in zip(snapshots.tolist(), near.tolist(), strict=True)
@@ -105,8 +95,10 @@ def _runs(step: AuditedStep, member: _Member) -> Iterator[list[Span[int]]]:
     yield from islands(span for span in spans if span.start < span.end)
 
 
-def _hit_of_run(step: AuditedStep, member: _Member, run: Sequence[Span[int]], rows: Sequence[_Row]) -> RuleHit:
-    throughput, rates = member.throughput, member.rates
+def _hit_of_run(
+    step: AuditedStep, client_id: str, throughput: Throughput, run: Sequence[Span[int]], rows: Sequence[_Row]
+) -> RuleHit:
+    rates = throughput.by_minute(AS_SET)
     by_listener, by_queue = throughput.loads.taken / rates.listener, throughput.loads.per_queue / rates.queue
     in_step = [span for span in run if span.end > step.window.start] or run
     worst = max(in_step, key=lambda span: (max(by_listener[span.state], by_queue[span.state]), span.start))
@@ -120,56 +112,57 @@ def _hit_of_run(step: AuditedStep, member: _Member, run: Sequence[Span[int]], ro
     limit = Bottleneck.LISTENER
     if by_queue[place] > by_listener[place]:
         limit = queue_limit(throughput, listener, per_queue, 1.0, 1.0)
-    demand = _demand(step, member, max(worst.start, step.window.start), rows)
+    demand = _demand(step, client_id, max(worst.start, step.window.start), rows)
     at_least = throughput.loads.consumed if demand.received else throughput.loads.taken
     demand = demand._replace(
         received=max(demand.received, float(at_least[place])),
         per_queue=max(demand.per_queue, float(throughput.loads.per_queue[place])),
     )
     response_ms = float(throughput.responses.took_ms[place])
-    return _hit(member, (run[0].start, run[-1].end), limit, demand, rates_with, response_ms)
+    return _hit(client_id, (run[0].start, run[-1].end), limit, demand, rates_with, response_ms)
 
 
-def _slow_pulls(member: _Member, hit: RuleHit, other_members: Sequence[Throughput], rows: Sequence[_Row]) -> str | None:
+def _slow_pulls(reported: Mapping[str, Throughput], hit: RuleHit, rows: Sequence[_Row]) -> str | None:
     """Sentences on pulls that take long. If several times as long as those of other members: on the only broker."""
-    during = [each.between(hit.start, hit.end) for each in (member.throughput, *other_members)]
-    own, *pull_ms = [each.pull_ms if each else np.nan for each in during]
-    if not own >= _SLOW_MS:
+    client_id = hit.client_id or ""
+    during = ((each, throughput.between(hit.start, hit.end)) for each, throughput in reported.items())
+    pull_ms = {each: throughput.pull_ms for each, throughput in during if throughput}
+    own, usual = pull_ms.pop(client_id, 0.0), min(pull_ms.values(), default=np.inf)
+    if own < _SLOW_MS:
         return None
-    usual = np.nanmin(pull_ms) if np.isfinite(pull_ms).any() else np.inf
     if own < _SLOW_TIMES * usual:
         return f"A pull takes {own:,.0f} ms: look at the way to the brokers (another region?), and at their disks."
     current = [row for row in rows if row[1] < hit.end and hit.start < row[2]]
-    brokers = {row[0].queues[place][0] for row in current for place in _received(row, member.client_id)}
+    brokers = {row[0].queues[place][0] for row in current for place in _received(row, client_id)}
     broker = f" All its queues are of {brokers.pop()}: look at its disk, load and network." if len(brokers) == 1 else ""
     return f"A pull takes {own:,.0f} ms, of other members {usual:,.0f} ms.{broker}"
 
 
-def _hot_queues(step: AuditedStep, members: Sequence[_Member], rows: Sequence[_Row]) -> Iterator[RuleHit]:
+def _hot_queues(step: AuditedStep, reported: Mapping[str, Throughput], rows: Sequence[_Row]) -> Iterator[RuleHit]:
     part = step.settings.thresholds.near_capacity_percent / 100
-    least = min((float(member.rates.queue.min()) for member in members), default=0.0) * part
+    least = min((float(each.by_minute(AS_SET).queue.min()) for each in reported.values()), default=0.0) * part
     for row in rows:
         progress, start, end = row
         if not _is_long(step, progress) or progress.produced.max(initial=0) * SECOND < least * (end - start):
             continue
-        for member in members:
-            throughput = member.throughput.between(progress.start, progress.end)
-            received = _received(row, member.client_id)
+        for client_id, of_window in reported.items():
+            throughput = of_window.between(progress.start, progress.end)
+            received = _received(row, client_id)
             if throughput is None or not received:
                 continue
             limit_rate, hottest = throughput.on_average()[1] * part, max(received.values())
             if hottest >= limit_rate > _average(received):
-                demand = _demand(step, member, progress.start, rows)._replace(per_queue=hottest)
+                demand = _demand(step, client_id, progress.start, rows)._replace(per_queue=hottest)
                 queue = queue_at(progress, max(received, key=lambda place: received[place]), HOT)
                 time, limit = (progress.start, progress.end), Bottleneck.HOT_QUEUE
                 rates, response_ms = throughput.on_average, throughput.response_ms
-                yield _hit(member, time, limit, demand, rates, response_ms, queue)
+                yield _hit(client_id, time, limit, demand, rates, response_ms, queue)
 
 
-def _demand(step: AuditedStep, member: _Member, at: int, rows: Sequence[_Row]) -> MemberDemand:
+def _demand(step: AuditedStep, client_id: str, at: int, rows: Sequence[_Row]) -> MemberDemand:
     """The messages that a member receives at a time (microseconds), by the intervals that last long enough."""
     current = [row for row in rows if row[0].start <= at < row[0].end]
-    topics = [(row[0], received) for row in current if (received := _received(row, member.client_id))]
+    topics = [(row[0], received) for row in current if (received := _received(row, client_id))]
     if not topics:
         return MemberDemand(0.0, 0.0, 0, 0, 0)
     lasting = [received for row, received in topics if _is_long(step, row)]
@@ -204,7 +197,7 @@ def _average(received: Mapping[int, float]) -> float:
 
 
 def _hit(
-    member: _Member,
+    client_id: str,
     time: Time,
     limit: Bottleneck,
     demand: MemberDemand,
@@ -214,9 +207,9 @@ def _hit(
 ) -> RuleHit:
     measures = relief(demand, rates, response_ms)
     return RuleHit(
-        *(*time, limit, queue.topic if queue else None, member.client_id),
+        *(*time, limit, queue.topic if queue else None, client_id),
         queue=queue,
-        implicated=member.client_id,
+        implicated=client_id,
         weight=measures["utilization"],
         measures=measures,
         hint=best_change(measures),

@@ -1,11 +1,17 @@
-"""The queues of an interval as findings name them, among them those without an owner or with several."""
+"""The queues of an interval as findings name them; DOUBLE_OWNED_QUEUE and STRANDED_WRITE_QUEUES: those that several
+connections consume, and those that none may read.
+"""
 
 from collections.abc import Iterator
 
-from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval
-from spark_jobs.domain.model.causes import DoubleOwnedCause
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, RebalanceInterval
+from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import Connection
+from spark_jobs.domain.rules import mixed_clients
+from spark_jobs.domain.rules.commands import READ_AND_WRITE_QUEUES
+from spark_jobs.domain.rules.links import topics
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 UNASSIGNED, DOUBLE_OWNED, DISPUTED = "UNASSIGNED", "DOUBLE_OWNED", "DISPUTED"
 
@@ -32,15 +38,6 @@ def double_owned_queues(interval: RebalanceInterval) -> Iterator[tuple[FindingQu
     for queue, cause, owner_ids in zip(allocation.queues, causes, allocation.owner_ids, strict=True):
         if cause is not None and cause != DoubleOwnedCause.POP_SHARED:
             yield FindingQueue(interval.topic, *queue, DOUBLE_OWNED), cause, owner_ids
-
-
-def owners(interval: RebalanceInterval) -> dict[FindingQueue, tuple[str, ...]]:
-    """The client ids that own each owned queue of an interval, in the role of one that may lose its owner."""
-    allocation = interval.allocation
-    if allocation is None:
-        return {}
-    places = zip(allocation.queues, allocation.owner_ids, strict=True)
-    return {FindingQueue(interval.topic, *queue, UNASSIGNED): ids for queue, ids in places if ids}
 
 
 def owned_queues(interval: RebalanceInterval, client_id: str, role: str) -> list[FindingQueue]:
@@ -74,3 +71,60 @@ def _is_shown(interval: RebalanceInterval, queue: FindingQueue) -> bool:
 def queue_at(progress: IntervalProgress, place: int, role: str) -> FindingQueue:
     """The queue at a place of an interval's progress, in the role it plays in a finding."""
     return FindingQueue(progress.interval.topic, *progress.queues[place], role)
+
+
+def _double_owned_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (interval, queue, client id that owns it with others); one condition per group, topic and cause."""
+    for interval in step.replayed:
+        for queue, cause, owner_ids in double_owned_queues(interval):
+            for client_id in owner_ids:
+                yield queue_hit(interval, queue, cause, client_id)
+
+
+def _stranded_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (interval, queue beyond the read queues); one condition per group and topic."""
+    for interval in step.replayed:
+        for queue, cause, _ in unassigned_queues(interval):
+            if cause == UnassignedCause.BEYOND_READ_QUEUES:
+                yield queue_hit(interval, queue, cause)
+
+
+DOUBLE_OWNED_QUEUE = Rule(
+    name="DOUBLE_OWNED_QUEUE",
+    headline="Several consumers of {groups} own {queues}",
+    meaning="Several connections own a queue, and each of them consumes all of its messages.",
+    decided_by="The replay gives the queue to several connections; not with POP. INFO for a duplicate client id of "
+    "less than 150 s.",
+    causes={
+        DoubleOwnedCause.DUPLICATE_CLIENT_ID: Cause(
+            "all owners share one id",
+            "Each consumer with this client id consumes every message of these queues. Give every consumer its own "
+            "client id.",
+        ),
+        DoubleOwnedCause.MIXED_STRATEGIES: Cause("members use different strategies", mixed_clients.ONE_STRATEGY),
+        DoubleOwnedCause.MIXED_CLIENTS: Cause(
+            "clients compute the strategy differently", mixed_clients.ONE_KIND_OF_CLIENT
+        ),
+        DoubleOwnedCause.CONFIG_OVERLAP: Cause(
+            "the configured lists of several clients contain it",
+            "Keep each of these queues in the configured list of one client only.",
+        ),
+    },
+    evaluate=_double_owned_hits,
+)
+STRANDED_WRITE_QUEUES = Rule(
+    name="STRANDED_WRITE_QUEUES",
+    headline="Producers write to queues of {topics} that no consumer can read",
+    meaning="Messages go to queues that no consumer can read. The topic has more write queues than read queues. "
+    "`backlog_end`: how many messages they hold, if topic snapshots were recorded.",
+    decided_by="`readQueueNums < writeQueueNums` in the route of a readable broker for 50 s. ERROR; INFO if these "
+    "queues are empty and nothing was produced.",
+    causes={
+        UnassignedCause.BEYOND_READ_QUEUES: Cause(
+            "always", "Raise readQueueNums to writeQueueNums.", commands=(READ_AND_WRITE_QUEUES,)
+        )
+    },
+    evaluate=_stranded_hits,
+    lasts="settled_seconds",
+    spreads_by=topics,
+)

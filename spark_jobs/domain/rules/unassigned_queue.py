@@ -17,8 +17,8 @@ from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rocketmq.strategies import StrategySource
 from spark_jobs.domain.rules import group_offline, mixed_clients
 from spark_jobs.domain.rules.commands import READ_PERMISSION
-from spark_jobs.domain.rules.membership_view_split import split_views
-from spark_jobs.domain.rules.queue_owners import DISPUTED, UNASSIGNED, owners, queue_hit, unassigned_queues
+from spark_jobs.domain.rules.membership_view_split import Split, split_views
+from spark_jobs.domain.rules.queue_owners import DISPUTED, UNASSIGNED, queue_hit, unassigned_queues
 from spark_jobs.domain.rules.rule import Cause, Rule, severity_by_harm
 
 #: Which queues these causes leave without an owner depends on the strategy.
@@ -49,7 +49,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             yield replace(hit, severity=WARN) if is_usual else hit
     yield from _never_read(step)
     for split in split_views(step):
-        yield from _disputed_hits(split.views, split.hit)
+        yield from _disputed_hits(split)
 
 
 def _unassigned_hits(
@@ -101,21 +101,22 @@ def _messages_in(step: AuditedStep, interval: RebalanceInterval, queues: Collect
 
 
 def _last_owners(queue: FindingQueue, before: Sequence[RebalanceInterval]) -> str | None:
-    client_ids = next((ids for interval in reversed(before) if (ids := owners(interval).get(queue))), ())
+    place, of_topic = queue[1:3], (each for each in reversed(before) if each.topic == queue.topic)
+    with_queue = ((each.allocation, each.places[place]) for each in of_topic if place in each.places)
+    client_ids = next((ids for shares, at in with_queue if shares and (ids := shares.owner_ids[at])), ())
     return f"The last owner was {' and '.join(client_ids)}." if client_ids else None
 
 
-def _disputed_hits(views: Sequence[RebalanceInterval], split: RuleHit) -> Iterator[RuleHit]:
+def _disputed_hits(split: Split) -> Iterator[RuleHit]:
     """The hits of queues that may have no owner, as the brokers' lists of members give them to different clients."""
     owners_by_view: dict[Place, list[Collection[str]]] = defaultdict(list)
-    for interval in views:
+    for interval in split.views:
         if interval.allocation:
             for queue, ids in zip(interval.allocation.queues, interval.allocation.owner_ids, strict=True):
                 owners_by_view[queue].append(ids)
     for queue, owners_of_queue in owners_by_view.items():
         if may_be_unassigned(owners_of_queue):
-            disputed = FindingQueue(views[0].topic, *queue, DISPUTED)
-            yield replace(split, cause=VIEWS_DISAGREE, queue=disputed)
+            yield split.hit(VIEWS_DISAGREE, queue=FindingQueue(split.views[0].topic, *queue, DISPUTED))
 
 
 def may_be_unassigned(owners: Sequence[Collection[str]]) -> bool:

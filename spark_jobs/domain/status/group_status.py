@@ -72,12 +72,8 @@ class GroupStatus(NamedTuple):
     unassigned_queue_seconds: float | None = None
 
 
-class _TopicEnd(NamedTuple):
-    """The last replayed interval of a topic in the step."""
-
-    interval: RebalanceInterval
-    allocation: Allocation
-    client_ids: Sequence[str]
+#: The last replayed interval of a topic in the step.
+_TopicEnd = tuple[RebalanceInterval, Allocation]
 
 
 class _Ownership(NamedTuple):
@@ -104,11 +100,11 @@ def group_status(
         return None
     broadcasting = _broadcasting(step)
     last_broadcast = max((end for end, _ in broadcasting), default=0)
-    ends = [each for each in _ends(step) if each.interval.end >= last_broadcast]
-    listed_at = [] if may_be_behind_proxies(step) else [(end.interval.end, end.client_ids) for end in ends]
+    ends = [end for end in _ends(step) if end[0].end >= last_broadcast]
+    listed_at = [] if may_be_behind_proxies(step) else [(interval.end, interval.client_ids) for interval, _ in ends]
     connected = _last_listed(listed_at)
     listed = _last_listed((*broadcasting, *_listed_by_proxies(step))) if connected is None else connected
-    ordinary = [end for end in ends if end.interval.is_ordinary]
+    ordinary = [end for end in ends if end[0].is_ordinary]
     queues = queue_intervals(step.progress)
     backlog, highest = queues.backlog(backlogs), peak(backlogs)
     reported = _reported(findings)
@@ -161,7 +157,7 @@ def _in_step(
     wrong = [finding.rule for finding in sorted(bad, key=lambda finding: finding.root_finding_id is not None)]
     return capacity.GroupInStep(
         members=None if connected is None else len(connected),
-        queues=max((end.allocation.readable_count for end in ordinary), default=0),
+        queues=max((allocation.readable_count for _, allocation in ordinary), default=0),
         # That nothing comes back to the group says nothing about its topics.
         backlog_is_known=backlog.backlog_end is not None and any(row.interval.is_ordinary for row in step.progress),
         unknown_queues=len(unknown),
@@ -185,13 +181,9 @@ def _lag_quality(step: AuditedStep, backlog_end: int | None) -> str | None:
 def _ends(step: AuditedStep) -> list[_TopicEnd]:
     """The last replayed interval of each topic in the step; of several views the one with the most client ids."""
     intervals = sorted((interval for interval, _, _ in step.inside()), key=lambda interval: interval.view, reverse=True)
-    intervals.sort(key=lambda interval: (interval.end, len({member.client_id for member in interval.members or ()})))
+    intervals.sort(key=lambda interval: (interval.end, len(set(interval.client_ids))))
     last = {interval.topic: interval for interval in intervals if interval.allocation is not None}
-    return [
-        _TopicEnd(interval, interval.allocation, [member.client_id for member in interval.members])
-        for interval in last.values()
-        if interval.allocation is not None and interval.members is not None
-    ]
+    return [(interval, interval.allocation) for interval in last.values() if interval.allocation is not None]
 
 
 def _unassigned_queue_seconds(step: AuditedStep) -> float | None:
@@ -208,7 +200,7 @@ def _last_listed(lists: Iterable[tuple[int, Sequence[str]]]) -> Sequence[str] | 
 def _broadcasting(step: AuditedStep) -> Sequence[tuple[int, Sequence[str]]]:
     """The ends of intervals in which the group broadcasts, and the client ids of its connections."""
     return [
-        (interval.end, [member.client_id for member in interval.members or ()])
+        (interval.end, interval.client_ids)
         for interval, _, _ in step.inside()
         if interval.reason is Reason.BROADCASTING
     ]
@@ -217,14 +209,14 @@ def _broadcasting(step: AuditedStep) -> Sequence[tuple[int, Sequence[str]]]:
 def _listed_by_proxies(step: AuditedStep) -> Iterator[tuple[int, Sequence[str]]]:
     """The ends of the spans in the step in which a proxy listed the same connections, and their client ids."""
     spans = (span for spans in by_proxies(step.memberships).values() for span in spans if span.end > step.window.start)
-    return ((span.end, [connection.client_id for connection in span.state.connections]) for span in spans)
+    return ((span.end, list(span.state.client_ids)) for span in spans)
 
 
 def _ownership(ordinary: Sequence[_TopicEnd], connected: Sequence[str]) -> _Ownership:
-    queues = sum(end.allocation.readable_count for end in ordinary)
-    double_owned_queues = sum(end.allocation.counts.double_owned_queues for end in ordinary)
-    unassigned_queues = sum(end.allocation.counts.unassigned_queues for end in ordinary)
-    of_connections = queues_per_connection((end.client_ids, end.allocation) for end in ordinary)
+    queues = sum(allocation.readable_count for _, allocation in ordinary)
+    double_owned_queues = sum(allocation.counts.double_owned_queues for _, allocation in ordinary)
+    unassigned_queues = sum(allocation.counts.unassigned_queues for _, allocation in ordinary)
+    of_connections = queues_per_connection((interval.client_ids, allocation) for interval, allocation in ordinary)
     return _Ownership(
         # Not those that left before the topic that was replayed last.
         sum(of_connections.get(connection) == 0 for connection in connections_of(connected)),

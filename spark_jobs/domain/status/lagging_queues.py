@@ -12,6 +12,7 @@ from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.kernel.backlog import Unconsumed, arrived_since
 from spark_jobs.domain.kernel.sample_pairs import arrived
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place
+from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings, StepWindow
 from spark_jobs.domain.status.backlog import Numbers, QueueIntervals, is_first_of_queue
 
@@ -45,8 +46,7 @@ class LaggingQueue(NamedTuple):
     rise, or those times; else the last interval. `times` and `backlog`: its samples (microseconds), what was there.
     """
 
-    topic: str
-    queue: Place
+    queue: MessageQueue
     messages: int
     waited: int
     growths: list[Growth]
@@ -118,8 +118,8 @@ def lagging_queues(
         entries = slice(int(firsts[number]), int(firsts[number + 1]) if number + 1 < len(firsts) else None)
         rows = [queues.rows[row] for row in queues.row[entries].tolist()]
         of_queue, of_number = list(zip(rows, queues.place[entries].tolist(), strict=True)), int(enough[number])
-        topic, queue = _name(of_queue)
-        waiting = _waiting(offsets[topic], queue, window, settings.max_gap, partial(arrivals, topic))
+        queue = _name(of_queue)
+        waiting = _waiting(offsets[queue.topic], queue[1:], window, settings.max_gap, partial(arrivals, queue.topic))
         lagging = (
             _piled_up(waiting, of_queue, of_number, settings.max_gap)
             or _stood(waiting, of_queue, of_number, settings.thresholds.stalled_after_seconds * SECOND)
@@ -129,9 +129,9 @@ def lagging_queues(
             yield lagging
 
 
-def _name(entries: Entries) -> tuple[str, Place]:
+def _name(entries: Entries) -> MessageQueue:
     row, place = entries[0]
-    return row.interval.topic, row.queues[place]
+    return MessageQueue(row.interval.topic, *row.queues[place])
 
 
 def _piled_up(waiting: BacklogSamples, entries: Entries, enough: int, max_gap: int) -> LaggingQueue | None:
@@ -150,7 +150,7 @@ def _piled_up(waiting: BacklogSamples, entries: Entries, enough: int, max_gap: i
     backlog = np.minimum(messages, most)
     backlog[: bottom if rose else 0] = 0
     backlog[backlog <= enough] = 0
-    return LaggingQueue(*_name(entries), most, waited, growths, times, backlog)
+    return LaggingQueue(_name(entries), most, waited, growths, times, backlog)
 
 
 def _stood(waiting: BacklogSamples, entries: Entries, enough: int, minimum: int) -> LaggingQueue | None:
@@ -166,7 +166,7 @@ def _stood(waiting: BacklogSamples, entries: Entries, enough: int, minimum: int)
         row, place = next((each for each in reversed(entries) if each[0].start < end), entries[0])
         growths.append(Growth(row, place, waited, start, end))
     waited = sum(waiting.waited(*standstill) for standstill in standstills)
-    return LaggingQueue(*_name(entries), int(backlog.max()), waited, growths, times, backlog)
+    return LaggingQueue(_name(entries), int(backlog.max()), waited, growths, times, backlog)
 
 
 def _worked_off(waiting: BacklogSamples, entries: Entries, enough: int) -> LaggingQueue | None:
@@ -177,7 +177,7 @@ def _worked_off(waiting: BacklogSamples, entries: Entries, enough: int) -> Laggi
     row, place = entries[-1]
     growths = [Growth(row, place, 0, row.start, row.end, is_worked_off=True)]
     waited = waiting.waited(0, len(times) - 1)
-    return LaggingQueue(*_name(entries), int(messages.max()), waited, growths, times, messages)
+    return LaggingQueue(_name(entries), int(messages.max()), waited, growths, times, messages)
 
 
 def highest_together(queues: Iterable[LaggingQueue]) -> tuple[int, int]:

@@ -16,7 +16,6 @@ from spark_jobs.domain.kernel.client_spans import busy_spans
 from spark_jobs.domain.kernel.handed_out import may_be_behind_proxies
 from spark_jobs.domain.kernel.removed_queues import RemovedQueue, removed_queues
 from spark_jobs.domain.model.finding import Finding, Persistence, unconsumed_times
-from spark_jobs.domain.model.history import ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN
@@ -52,10 +51,10 @@ def held_back(
     removed = {queue: each for queue, each in left.items() if queue in by_finding}
     if removed:
         piles[Limit.UNREADABLE_QUEUES] = [(_removed_queue(each, step.window), (), set()) for each in removed.values()]
-    for queue in lagging:
-        name = MessageQueue(queue.topic, *queue.queue)
-        if name not in removed:
-            limit, limited = _limited(step, signs, queue, stood.get(name, ()), scales=scales(queue.topic))
+    for each in lagging:
+        if each.queue not in removed:
+            of_queue, topic = stood.get(each.queue, ()), each.queue.topic
+            limit, limited = _limited(step, signs, each, of_queue, scales=scales(topic))
             piles.setdefault(limit, []).append(limited)
     for limit, finding in chain.from_iterable(signs.get(each, ()) for each in unknown):
         if finding.rule in _NOBODY_CONSUMES:
@@ -70,7 +69,7 @@ def _held_back(step: AuditedStep, limit: Limit, pile: Sequence[_Limited]) -> Hel
     growths = [growth for _, of_limit, _ in pile for growth in of_limit]
     client_ids = frozenset[str]().union(*(ids for _, _, ids in pile))
     messages, in_queues = highest_together(queues) if queues else (0, 0)
-    sizes = ((growth.messages, _readable(growth.progress), len(_members(growth))) for growth in growths)
+    sizes = ((each.messages, _readable(each.progress), len(each.progress.interval.client_ids)) for each in growths)
     _, readable, members = max(sizes, default=(0, 0, 0))
     return HeldBack(
         limit=limit,
@@ -161,7 +160,9 @@ def _removed_queue(queue: RemovedQueue, window: StepWindow) -> LaggingQueue:
     """Return what waits in a removed queue, inside the step."""
     time = np.array([max(queue.start, window.start), queue.end])
     waited = queue.backlog * int(time[1] - time[0]) // MILLISECOND
-    return LaggingQueue(queue.topic, queue.queue, queue.backlog, waited, [], time, np.array([queue.backlog, 0]))
+    return LaggingQueue(
+        MessageQueue(queue.topic, *queue.queue), queue.backlog, waited, [], time, np.array([queue.backlog, 0])
+    )
 
 
 def _limited(
@@ -195,7 +196,7 @@ def _limit_of_growth(
     interval = growth.progress.interval
     queue = MessageQueue(interval.topic, *growth.progress.queues[growth.place])
     owner_ids = growth.progress.owner_ids(growth.place)
-    owners = _members(growth) if interval.is_shared_out else [each for each in owner_ids if each is not None]
+    owners = interval.client_ids if interval.is_shared_out else [each for each in owner_ids if each is not None]
     relevant = [sign for about in (queue, *owners, None) for sign in signs.get(about, ()) if _is_then(sign[1], growth)]
     if interval.is_shared_out:
         relevant = [sign for sign in relevant if _is_about_all(sign[0], relevant, owners)]
@@ -245,13 +246,8 @@ def _facts(
         diagnosis = _most_of(growth, stood)
         named = Limit(diagnosis.line.bottleneck) if diagnosis else Limit.LISTENER if is_busy else named
     has_idle = interval.allocation is not None and 0 in interval.allocation.queues_per_member
-    room = len(_members(growth)) < _readable(growth.progress) and not has_idle
+    room = len(interval.client_ids) < _readable(growth.progress) and not has_idle
     return GrowthFacts(named, owner, room, popped, scales)
-
-
-def _members(growth: Growth) -> Sequence[str]:
-    """The client id of each connection."""
-    return [member.client_id for member in growth.progress.interval.members or ()]
 
 
 def _most_of(growth: Growth, stood: Iterable[Diagnosis]) -> Diagnosis | None:
@@ -281,13 +277,9 @@ def _readable(progress: IntervalProgress) -> int:
 
 def _threads(step: AuditedStep, client_ids: Iterable[str]) -> int | None:
     """Consume threads of the clients together, as last reported in the step; None: those of one are not known."""
-    return whole_sum(_threads_of(step.history.clients.get(client_id), step.window) for client_id in client_ids)
-
-
-def _threads_of(client: ClientHistory | None, window: StepWindow) -> int | None:
-    if client is None:
-        return None
-    series = client.series
-    last_first = series.codes[series.inside(window.start, window.end)][::-1]
-    reported = (series.states[code].consume_threads for code in last_first)
-    return next((threads for threads in reported if threads is not None), None)
+    runs_of_clients = (
+        client.series.runs(step.window.start, step.window.end) if client else ()
+        for client in map(step.history.clients.get, client_ids)
+    )
+    last_first = ((run.state.consume_threads for run in reversed(runs)) for runs in runs_of_clients)
+    return whole_sum(next((threads for threads in of if threads is not None), None) for of in last_first)

@@ -170,7 +170,8 @@ class Throughput:
         listener, queue = _rates(np.array(settings.numbers, float), np.float64(response_ms), self.pull_ms)
         return float(listener), float(queue)
 
-    def by_minute(self, changes: Changes = AS_SET) -> Rates:
+    @cached_with_value
+    def by_minute(self, changes: Changes) -> Rates:
         """The rates in each of the minutes of `responses`."""
         return self.rates(self.responses.times - _MIDDLE, changes)
 
@@ -204,13 +205,9 @@ def _rates(settings: Numbers, response_ms: Numbers | np.float64, pull_ms: Number
 
 def throughputs(clients: Mapping[str, ClientHistory], start: int, end: int) -> dict[str, Throughput]:
     """By client id, what clients reported in `[start, end)` (microseconds); without those that reported too little."""
-    known = {}
-    for client_id, client in clients.items():
-        reported = throughput(client)
-        during = reported.between(start, end) if reported else None
-        if during is not None:
-            known[client_id] = during
-    return known
+    reported = ((client_id, throughput(client)) for client_id, client in clients.items())
+    during = ((client_id, of_client.between(start, end)) for client_id, of_client in reported if of_client)
+    return {client_id: of_client for client_id, of_client in during if of_client}
 
 
 @cached_with_value

@@ -1,7 +1,7 @@
 """The utilization of a group: messages received as a part of what its members can consume, and the headroom left."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
@@ -69,13 +69,11 @@ def utilization(step: AuditedStep, produced_messages_per_second: float | None) -
     reported = throughputs(step.history.clients, step.window.start, step.window.end)
     if not reported or not produced_messages_per_second:
         return Utilization()
-    uncounted = _uncounted(step.progress)
-    traffic = _Traffic({client_id: reported[client_id] for client_id in reported if client_id not in uncounted})
-    for row, start, end in read_rows(step.progress):
-        traffic.add(row, start, end)
-    usages = {client_id: _usage(reported[client_id], *loads) for client_id, loads in traffic.members().items()}
+    counted = reported.keys() - _uncounted(step.progress)
+    allocated, of_unknown_owners = _allocated(step.progress)
+    usages = {client_id: _usage(reported[client_id], *loads) for client_id, loads in _loads(allocated, counted).items()}
     received = sum(usage.received for usage in usages.values())
-    if not received or 2 * received < traffic.received:
+    if not received or 2 * received < of_unknown_owners + sum(each.received for each in allocated):
         return Utilization()
     busiest = max(sorted(usages), key=lambda client_id: usages[client_id].utilization)
     highest = usages[busiest].utilization
@@ -113,75 +111,63 @@ def queue_limit(client: Throughput, listener: float, per_queue: float, hottest: 
 _Numbers = NDArray[np.int64]
 
 
-class _OwnedQueues(NamedTuple):
-    """The queues that members with a known throughput own in an allocation, an entry per queue and owner. `numbers`: of
-    the entry in `_Traffic.owned`; `places`: of its queue; `receivers`: how often each message of a queue is received.
-    """
-
-    client_ids: Sequence[str]
-    numbers: _Numbers
-    places: _Numbers
-    receivers: _Numbers
-
-
 @dataclass
-class _Traffic:
-    """Messages produced to the queues of members with a known throughput. `owned`: each of these queues, numbered;
-    `parts`: numbers, messages and microseconds; `spans`: when a member owned any; `received`: messages of all members.
+class _Allocated:
+    """The times in which a topic has one allocation. Of each of its queues: messages produced in them, and for how many
+    microseconds that is known.
     """
 
-    throughputs: Mapping[str, Throughput]
-    owned: dict[tuple[str, str, Place], int] = field(default_factory=dict)
-    shares: dict[tuple[str, int], _OwnedQueues] = field(default_factory=dict)
-    parts: list[tuple[_Numbers, _Numbers, _Numbers]] = field(default_factory=list)
-    spans: dict[str, list[Time]] = field(default_factory=lambda: defaultdict(list))
-    received: int = 0
+    topic: str
+    allocation: Allocation
+    messages: _Numbers
+    micros: _Numbers
+    times: list[Time] = field(default_factory=list)
 
-    def add(self, row: IntervalProgress, start: int, end: int) -> None:
-        """Adds the messages of one row of progress, produced from `start` to `end` (microseconds)."""
-        produced = np.where(row.produced == UNKNOWN, 0, row.produced)
-        self.received += int(row.rewound[row.rewound != UNKNOWN].sum())
-        allocation = owners_of(row)
+    @property
+    def received(self) -> int:
+        """Messages that members received: each as often as its queue has owners."""
+        receivers = np.array([max(len(ids), 1) for ids in self.allocation.owner_ids], np.int64)
+        return int((self.messages * receivers).sum())
+
+
+def _allocated(progress: Iterable[IntervalProgress]) -> tuple[Sequence[_Allocated], int]:
+    """One per (topic, allocation), as a group changes back and forth between few; and the messages of queues with
+    unknown owners, and those that were consumed again.
+    """
+    allocated: dict[tuple[str, int], _Allocated] = {}
+    of_unknown_owners = 0
+    for row, start, end in read_rows(progress):
+        is_known, allocation, topic = row.produced != UNKNOWN, owners_of(row), row.interval.topic
+        produced = np.where(is_known, row.produced, 0)
+        of_unknown_owners += int(row.rewound[row.rewound != UNKNOWN].sum())
         if allocation is None:
-            self.received += int(produced.sum())
-            return
-        shares = self._shares(row.interval.topic, allocation)
-        self.received += int((produced * shares.receivers).sum())
-        known = row.produced[shares.places] != UNKNOWN
-        numbers, places = shares.numbers[known], shares.places[known]
-        self.parts.append((numbers, produced[places], np.full(len(numbers), end - start)))
-        for client_id in shares.client_ids:
-            self.spans[client_id].append((start, end))
+            of_unknown_owners += int(produced.sum())
+            continue
+        nothing = np.zeros_like(produced)
+        same = allocated.setdefault((topic, id(allocation)), _Allocated(topic, allocation, nothing, nothing.copy()))
+        same.messages += produced
+        same.micros += np.where(is_known, end - start, 0)
+        same.times.append((start, end))
+    return [*allocated.values()], of_unknown_owners
 
-    def _shares(self, topic: str, allocation: Allocation) -> _OwnedQueues:
-        """The owned queues of an allocation; kept, as a group changes back and forth between few allocations."""
-        key = topic, id(allocation)
-        if key not in self.shares:
-            entries = [
-                ((client_id, topic, queue), place)
-                for place, (queue, ids) in enumerate(zip(allocation.queues, allocation.owner_ids, strict=True))
-                for client_id in ids
-                if client_id in self.throughputs
-            ]
-            self.shares[key] = _OwnedQueues(
-                list(dict.fromkeys(client_id for (client_id, _, _), _ in entries)),
-                np.array([self.owned.setdefault(owned_queue, len(self.owned)) for owned_queue, _ in entries], np.int64),
-                np.array([place for _, place in entries], np.int64),
-                np.array([max(len(ids), 1) for ids in allocation.owner_ids], np.int64),
-            )
-        return self.shares[key]
 
-    def members(self) -> dict[str, tuple[list[QueueLoad], float]]:
-        """By client id, the loads of its queues, and for how many seconds it owned any queue."""
-        if not self.parts:
-            return {}
-        numbers, *sums = (np.concatenate(column) for column in zip(*self.parts, strict=True))
-        messages, micros = (np.bincount(numbers, weights, len(self.owned)).tolist() for weights in sums)
-        queues = defaultdict[str, list[QueueLoad]](list)
-        for (client_id, topic, _), number in self.owned.items():
-            if micros[number]:
-                queues[client_id].append(QueueLoad(topic, messages[number], micros[number] / SECOND))
-        return {client_id: (loads, covered(self.spans[client_id]) / SECOND) for client_id, loads in queues.items()}
+def _loads(allocated: Iterable[_Allocated], client_ids: set[str]) -> dict[str, tuple[Sequence[QueueLoad], float]]:
+    """By client id of these, the loads of its queues, and for how many seconds it owned any queue."""
+    loads: dict[str, dict[tuple[str, Place], tuple[int, int]]] = defaultdict(dict)
+    times: dict[str, list[Time]] = defaultdict(list)
+    for each in allocated:
+        allocation, columns = each.allocation, (each.messages.tolist(), each.micros.tolist())
+        for queue, ids, messages, micros in zip(allocation.queues, allocation.owner_ids, *columns, strict=True):
+            for client_id in (each_id for each_id in ids if each_id in client_ids):
+                before = loads[client_id].get((each.topic, queue), (0, 0))
+                loads[client_id][each.topic, queue] = before[0] + messages, before[1] + micros
+        for client_id in client_ids.intersection(allocation.queues_of_client):
+            times[client_id] += each.times
+    of_members = {
+        client_id: [QueueLoad(topic, sent, micros / SECOND) for (topic, _), (sent, micros) in of.items() if micros]
+        for client_id, of in loads.items()
+    }
+    return {client_id: (of, covered(times[client_id]) / SECOND) for client_id, of in of_members.items() if of}
 
 
 def owners_of(row: IntervalProgress) -> Allocation | None:

@@ -51,7 +51,7 @@ def said(evaluated: EvaluatedStep) -> Said:
             for growth in (attribution(queues, step.history.offsets, step.window) if status else ())
         },
         {
-            (lagging.topic, lagging.queue): PiledUp(
+            (lagging.queue.topic, lagging.queue[1:]): PiledUp(
                 lagging.messages,
                 lagging.waited,
                 tuple((growth.progress.start, growth.messages) for growth in lagging.growths),

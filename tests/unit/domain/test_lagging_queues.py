@@ -98,7 +98,7 @@ def test_what_was_worked_off_before_the_end_counts() -> None:
     assert grown(found) == [(100, 900)]
     (queue,) = found
     # 900 messages waited for 200 s: 180,000 message-seconds.
-    assert (queue.topic, queue.queue, queue.messages, queue.waited) == ("t", QUEUE, 900, 180_000_000)
+    assert (queue.queue, queue.messages, queue.waited) == (("t", *QUEUE), 900, 180_000_000)
     (growth,) = queue.growths
     assert (growth.start, growth.end) == (micros(100), micros(100))
 

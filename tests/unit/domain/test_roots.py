@@ -51,8 +51,7 @@ a queue may stand because its owner is slow         | s SLOW_LISTENER 0-900 @c1;
 
 
 def roots(*found: Finding) -> dict[str, str | None]:
-    links = {rule.name: rule.follows for rule in RULES}
-    return {finding.finding_id: finding.root_finding_id for finding in with_roots(found, links)}
+    return {finding.finding_id: finding.root_finding_id for finding in with_roots(found)}
 
 
 def written(text: str) -> Finding:

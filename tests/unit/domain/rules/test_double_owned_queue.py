@@ -1,7 +1,7 @@
 """Queues that several connections consume."""
 
 from spark_jobs.domain.model.finding import Condition
-from spark_jobs.domain.rules.wrong_owners import DOUBLE_OWNED_QUEUE as RULE
+from spark_jobs.domain.rules.queue_owners import DOUBLE_OWNED_QUEUE as RULE
 from tests.support.builders import allocation, audited_step, interval, members
 from tests.support.findings import rule_hit
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from spark_jobs.domain.model.finding import Condition, FindingQueue
-from spark_jobs.domain.rules.wrong_owners import STRANDED_WRITE_QUEUES as RULE
+from spark_jobs.domain.rules.queue_owners import STRANDED_WRITE_QUEUES as RULE
 from tests.support.builders import allocation, audited_step, interval, members
 from tests.support.findings import rule_hit
 
