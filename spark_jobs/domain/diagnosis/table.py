@@ -68,11 +68,6 @@ class TableLine:
     thread_dump: bool = False
 
 
-def _pulls_bring_nothing(facts: Facts) -> bool:
-    """Return whether the owner reports it: neither its host, nor its pulls, nor its listener is the cause."""
-    return facts.in_hand is InHand.NOTHING and facts.pulls is Pulls.CONTINUE
-
-
 def _takes_nothing(facts: Facts) -> bool:
     """Return whether pulls continue and bring nothing."""
     return facts.in_hand is InHand.NOTHING and facts.pulls in (Pulls.CONTINUE, Pulls.UNKNOWN)
@@ -102,10 +97,6 @@ def _is_retried_in_place(facts: Facts) -> bool:
     """Return whether an orderly consumer takes one message again and again (`ConsumeMessageOrderlyService`)."""
     tries = facts.listener in (Listener.FAILS, Listener.FINISHES)
     return facts.orderly is YesNo.YES and tries and facts.oldest is Oldest.COMMITTED
-
-
-def _is_held_back(facts: Facts) -> bool:
-    return facts.oldest is Oldest.COMMITTED and facts.listener is Listener.FINISHES and facts.orderly is YesNo.NO
 
 
 LINES: tuple[TableLine, ...] = (
@@ -233,7 +224,10 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.NEVER_COMMITTED,
-        lambda facts: facts.commits is Commits.NEVER and not _pulls_bring_nothing(facts),
+        # If its pulls are known to bring nothing, neither its host, nor its pulls, nor its listener is the cause.
+        lambda facts: (
+            facts.commits is Commits.NEVER and (facts.in_hand, facts.pulls) != (InHand.NOTHING, Pulls.CONTINUE)
+        ),
         "no committed offset, although messages came for `stalled_after_seconds` (WARN if no queue of the topic has "
         "one: the application may keep its offsets elsewhere), and no report shows that pulls bring nothing",
         "No message of these queues was ever consumed. Check that the owner's host reaches the address that the broker "
@@ -313,7 +307,9 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.HELD_BACK,
-        _is_held_back,
+        lambda facts: (
+            facts.oldest is Oldest.COMMITTED and facts.listener is Listener.FINISHES and facts.orderly is YesNo.NO
+        ),
         "one message is not finished, and later ones are",
         "Take a thread dump: a listener call may hang, or the client has lost the message after a call that took too "
         "long. Restart the client, and let the listener tolerate duplicates.",

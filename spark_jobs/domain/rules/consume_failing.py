@@ -1,6 +1,6 @@
 """CONSUME_FAILING: listeners reject messages, which come again, later, until they are given up."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +24,7 @@ from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rising import counted, moments, rising_time
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.standing import cause_of, hit_of
-from spark_jobs.domain.rules.timed_out import Slow, reported
+from spark_jobs.domain.rules.timed_out import MINUTE_MS, Reported, reported
 
 LISTENER_FAILS = "LISTENER_FAILS"
 SENT_BACK = "SENT_BACK"
@@ -143,47 +143,49 @@ def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
     retry_progress = [progress for progress in step.progress if progress.interval.topic.startswith(RETRY)]
     ordinary_progress = [progress for progress in step.progress if progress.interval.is_ordinary]
     retry_topics, topics = ({each.interval.topic for each in of} for of in (retry_progress, ordinary_progress))
-    reporting, fails, slow = reported(step)
-    cause = _cause(step, reporting, fails, slow)
+    reports = reported(step)
+    cause = _cause(step, reports)
     start, end, severity = _sent_back_time(step, retry_topics, topics)
     if cause == TIMED_OUT:
         # Once in that time, a client looks for messages that take longer.
-        end = min(end + max(minutes for _, minutes in slow.values()) * 60 * SECOND, step.window.end)
-    slowest = zip(("consume_rt_ms", "consume_timeout_minutes"), max(slow.values(), default=()), strict=False)
+        end = min(end + max(minutes for _, minutes in reports.slow.values()) * 60 * SECOND, step.window.end)
+    slowest = zip(("consume_rt_ms", "consume_timeout_minutes"), max(reports.slow.values(), default=()), strict=False)
     hit = RuleHit(
         *(start, end, cause),
         severity=severity,
         measures={**counts, **dict(slowest)},
-        hint=_hint(reporting, fails, slow) if cause == SENT_BACK else None,
+        hint=_hint(reports) if cause == SENT_BACK else None,
     )
     for progress in retry_progress:
         time = common((progress.start, progress.end), (hit.start, hit.end))
         if time is not None:
             for place in np.flatnonzero(progress.produced > 0).tolist():
                 yield replace(hit, start=time[0], end=time[1], queue=queue_at(progress, place, RETRIED))
-    for client_id in slow if cause == TIMED_OUT else ():
+    for client_id in reports.slow if cause == TIMED_OUT else ():
         yield replace(hit, implicated=client_id)
 
 
-def _cause(step: AuditedStep, reporting: Set[str], fails: bool, slow: Slow) -> str:
+def _cause(step: AuditedStep, reports: Reported) -> str:
     """The cause of messages in the retry topic, by the reports of the clients."""
-    if fails or slow:
-        return SENT_BACK if fails else TIMED_OUT
+    if reports.fails or reports.slow:
+        return SENT_BACK if reports.fails else TIMED_OUT
     members = {client_id for interval in step.replayed for client_id in interval.client_ids}
-    return DELIVERED_AGAIN if members and members <= reporting else SENT_BACK
+    # No call takes so long that its client could send the message back.
+    are_short = all(reports.longest_ms.get(client_id, np.nan) < MINUTE_MS for client_id in members)
+    return DELIVERED_AGAIN if members and are_short else SENT_BACK
 
 
-def _hint(reporting: Set[str], fails: bool, slow: Slow) -> str:
+def _hint(reports: Reported) -> str:
     """Sentences on where to look, by the clients' running info, or a sentence that it is not recorded."""
-    if not reporting:
+    if not reports.longest_ms:
         return (
             "If there are none, a listener may take longer than consumeTimeout (15 min by default): the client then "
             "sends the message back, too. "
             "Record the clients' running info: it says which clients fail, how often, and how long they take."
         )
-    if slow:
+    if reports.slow:
         return "The listener takes longer than consumeTimeout, too: the client sends such messages back."
-    return "" if fails else "No client reports failures: look at those whose running info is not recorded, too."
+    return "" if reports.fails else "No client reports failures: look at those whose running info is not recorded, too."
 
 
 def _detail(finding: Finding) -> str:
@@ -293,7 +295,7 @@ RULE = Rule(
             headline="Listeners of {groups} take longer than consumeTimeout, so messages are sent back",
         ),
         DELIVERED_AGAIN: Cause(
-            "the same, and all members report that nothing failed, and no call takes so long",
+            "the same, and all members report that nothing failed, and response times below a minute",
             "No consumer sent these messages back, so they are consumed again. A broker delivers old retries and "
             "delayed messages again if another node leads its raft group, or it starts with an old `delayOffset.json` "
             "(RocketMQ issue #2357, fixed in 4.9.0): look at its log and its failover. Or somebody sent the dead "

@@ -32,16 +32,12 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     flight goes up and down by a few messages, and by chance only up: the lag must grow by more than the allowed lag. A
     hit of a queue that all members may pop names them, if all are busy then.
     """
-    growing = ((progress, span) for progress in step.progress for span in progress.spans if _grows(step, span))
+    spans = ((progress, span) for progress in step.progress for span in progress.spans if span.verdict == Verdict.WARN)
+    growing = (each for each in spans if each[1].lag_last - each[1].lag_first > step.settings.thresholds.allowed_lag)
     lagging = ((progress, span) for progress, span in growing if not _keeps_up(step, progress.interval.topic))
     for hit in (hit for progress, span in lagging for hit in _span_hits(step, progress, span)):
         members = _busy_members(step, hit) if hit.implicated is None else ()
         yield from (replace(hit, implicated=client_id) for client_id in members) if members else (hit,)
-
-
-def _grows(step: AuditedStep, span: VerdictSpan) -> bool:
-    grown = span.lag_last - span.lag_first
-    return span.verdict == Verdict.WARN and grown > step.settings.thresholds.allowed_lag
 
 
 def _keeps_up(step: AuditedStep, topic: str) -> bool:

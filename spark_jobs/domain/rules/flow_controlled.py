@@ -10,7 +10,7 @@ from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import symptoms, unwell_spans
 from spark_jobs.domain.kernel.process_queues import process_queue
-from spark_jobs.domain.model.clients import ThrottleCause, Throttled
+from spark_jobs.domain.model.clients import ThrottleCause
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import ERROR, WARN
@@ -42,7 +42,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 implicated=client_id,
                 minimum_seconds=None if by_span else minimum,
                 severity=ERROR if by_span and _is_stopped(step, throttled.queue) else WARN,
-                weight=_beyond(throttled),
+                # The cached amount as a multiple of its limit.
+                weight=throttled.reached / throttled.limit if throttled.reached and throttled.limit else None,
                 measures={name: getattr(throttled, name) for name in _MEASURES},
             )
 
@@ -54,11 +55,6 @@ def _is_stopped(step: AuditedStep, queue: MessageQueue) -> bool:
 
 
 _MEASURES = ("cached_count", "cached_mib", "cached_span", "limit")
-
-
-def _beyond(throttled: Throttled) -> float | None:
-    """The cached amount as a multiple of its limit; None: the limit is 0."""
-    return throttled.reached / throttled.limit if throttled.reached is not None and throttled.limit else None
 
 
 def _oldest_since(step: AuditedStep, client_id: str, queue: MessageQueue, at: int) -> int:

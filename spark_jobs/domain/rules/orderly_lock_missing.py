@@ -60,9 +60,7 @@ def _masterless_spans(step: AuditedStep, interval: RebalanceInterval) -> Iterato
 def _orderly_owners(step: AuditedStep, interval: RebalanceInterval, queue: Place) -> list[str]:
     """The owners of the queue that report that they need locks."""
     allocation = interval.allocation
-    if allocation is None or queue not in allocation.queues:
-        return []
-    owners = allocation.owner_ids[allocation.queues.index(queue)]
+    owners = allocation.owner_ids[interval.places[queue]] if allocation and queue in interval.places else ()
     reports = client_spans(step)
     return [owner for owner in owners if any(span.state.reported.orderly for span in reports.get(owner, ()))]
 

@@ -115,11 +115,8 @@ class QueueIntervals:
         is_ordinary = np.array([row.interval.is_ordinary for row in self.rows], bool)
         unknown = set(self.queue[is_ordinary[self.row] | has_messages].tolist()) - known
         firsts = np.searchsorted(self.queue, sorted(unknown)).tolist()
-        return [self._queue_at(entry) for entry in firsts]
-
-    def _queue_at(self, entry: int) -> MessageQueue:
-        row = self.rows[self.row[entry]]
-        return MessageQueue(row.interval.topic, *row.queues[self.place[entry]])
+        rows = ((self.rows[self.row[entry]], self.place[entry]) for entry in firsts)
+        return [MessageQueue(row.interval.topic, *row.queues[place]) for row, place in rows]
 
     def grown(self) -> tuple[Numbers, Numbers]:
         """The entries whose lag changed since the queue's entry before, or first sample, or that grew while stuck, and
