@@ -102,15 +102,16 @@ def _per_second(times: Matrix, offsets: Matrix, known: Matrix) -> float:
 
 
 def _hits(step: AuditedStep, beginnings: Sequence[Beginning]) -> Iterator[RuleHit]:
-    history, left = (sum(getattr(beginning, name) for beginning in beginnings) for name in ("backlog", "left"))
+    history, left = sum(each.backlog for each in beginnings), sum(each.left for each in beginnings)
     measures = {"history": history, "left": left}
     hint = f"{count(history, 'message')} waited when it began. {_until_when(step, beginnings, left)}"
     is_from_the_end = any(
         span.state.consume_from_where == FROM_THE_END for spans in step.memberships.values() for span in spans
     )
     cause = NOT_AT_THE_END if is_from_the_end else FIRST_COMMIT
-    for queue, at, until, *_ in beginnings:
-        yield RuleHit(at, max(until, at + 1), cause, queue.topic, queue=queue, measures=measures, hint=hint)
+    for each in beginnings:
+        time = each.at, max(each.until, each.at + 1)
+        yield RuleHit(*time, cause, each.queue.topic, queue=each.queue, measures=measures, hint=hint)
 
 
 def _until_when(step: AuditedStep, beginnings: Sequence[Beginning], left: int) -> str:

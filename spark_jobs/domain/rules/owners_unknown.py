@@ -1,4 +1,4 @@
-"""MEMBERS_UNSEEN, STRATEGY_UNKNOWN and TOPIC_MISSING: reasons of intervals that are not replayed: no owner is known."""
+"""MEMBERS_UNSEEN, STRATEGY_UNKNOWN and TOPIC_MISSING: why an interval has no known owners."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ from spark_jobs.domain.rocketmq.strategies import (
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 CUSTOM_STRATEGY, ROOMS_MISSING = "CUSTOM_STRATEGY", "ROOMS_MISSING"
-AS_REPORTED = "AS_REPORTED"
+AS_REPORTED, NO_BROKER = "AS_REPORTED", "NO_BROKER"
 ROOM_PATTERNS_MISSING, QUEUE_LISTS_MISSING = "ROOM_PATTERNS_MISSING", "QUEUE_LISTS_MISSING"
 _REASONS = (Reason.UNKNOWN_STRATEGY, Reason.SETTINGS_MISSING)
 _CAUSES = {
@@ -29,7 +29,6 @@ _CAUSES = {
     MACHINE_ROOM_NEARBY: ROOM_PATTERNS_MISSING,
     CONFIG: QUEUE_LISTS_MISSING,
 }
-NO_BROKER = "NO_BROKER"
 
 
 def _unseen_hits(step: AuditedStep) -> Iterator[RuleHit]:

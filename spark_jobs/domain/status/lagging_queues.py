@@ -55,8 +55,7 @@ class LaggingQueue(NamedTuple):
 
     def waited_in(self, start: int, end: int) -> int:
         """Message-milliseconds of its samples in a time (microseconds)."""
-        times = self.times.clip(start, end)
-        return int((self.backlog[:-1] * np.diff(times)).sum()) // MILLISECOND
+        return message_ms(self.times.clip(start, end), self.backlog)
 
 
 class BacklogSamples(NamedTuple):
@@ -78,10 +77,10 @@ class BacklogSamples(NamedTuple):
         long = (self.times[lasts] - self.times[firsts] >= minimum) & (self.messages[lasts] > enough)
         return list(zip(firsts[long].tolist(), lasts[long].tolist(), strict=True))
 
-    def waited(self, first: int, last: int) -> int:
-        """Message-milliseconds from one sample to another."""
-        part = slice(first, last + 1)
-        return int((self.messages[part][:-1] * np.diff(self.times[part])).sum()) // MILLISECOND
+
+def message_ms(times: Numbers, messages: Numbers) -> int:
+    """Message-milliseconds from the first of these samples (microseconds) to the last one."""
+    return int((messages[:-1] * np.diff(times)).sum()) // MILLISECOND
 
 
 def lagging_queues(
@@ -141,7 +140,6 @@ def _piled_up(waiting: BacklogSamples, entries: Entries, enough: int, max_gap: i
     rose = without_rewinds[top] - without_rewinds[bottom] > enough
     if not rose and messages[-1] <= max(messages[0] - 1, enough):
         return None
-    waited = waiting.waited(0, len(times) - 1)
     row, place = entries[-1]
     growths = _growths(waiting, bottom, top, entries, max_gap) if rose else []
     is_rewound = bool(messages[-1] - without_rewinds[-1] > enough)
@@ -150,7 +148,7 @@ def _piled_up(waiting: BacklogSamples, entries: Entries, enough: int, max_gap: i
     backlog = np.minimum(messages, most)
     backlog[: bottom if rose else 0] = 0
     backlog[backlog <= enough] = 0
-    return LaggingQueue(_name(entries), most, waited, growths, times, backlog)
+    return LaggingQueue(_name(entries), most, message_ms(times, messages), growths, times, backlog)
 
 
 def _stood(waiting: BacklogSamples, entries: Entries, enough: int, minimum: int) -> LaggingQueue | None:
@@ -159,13 +157,13 @@ def _stood(waiting: BacklogSamples, entries: Entries, enough: int, minimum: int)
     standstills = waiting.standstills(enough, minimum)
     if not standstills:
         return None
-    backlog, growths = np.zeros_like(messages), []
+    backlog, growths, waited = np.zeros_like(messages), [], 0
     for first, last in standstills:
-        backlog[first : last + 1] = messages[first : last + 1]
-        start, end, waited = int(times[first]), int(times[last]), int(messages[first : last + 1].max())
+        part, start, end = slice(first, last + 1), int(times[first]), int(times[last])
+        backlog[part] = messages[part]
+        waited += message_ms(times[part], messages[part])
         row, place = next((each for each in reversed(entries) if each[0].start < end), entries[0])
-        growths.append(Growth(row, place, waited, start, end))
-    waited = sum(waiting.waited(*standstill) for standstill in standstills)
+        growths.append(Growth(row, place, int(messages[part].max()), start, end))
     return LaggingQueue(_name(entries), int(backlog.max()), waited, growths, times, backlog)
 
 
@@ -176,8 +174,7 @@ def _worked_off(waiting: BacklogSamples, entries: Entries, enough: int) -> Laggi
         return None
     row, place = entries[-1]
     growths = [Growth(row, place, 0, row.start, row.end, is_worked_off=True)]
-    waited = waiting.waited(0, len(times) - 1)
-    return LaggingQueue(_name(entries), int(messages.max()), waited, growths, times, messages)
+    return LaggingQueue(_name(entries), int(messages.max()), message_ms(times, messages), growths, times, messages)
 
 
 def highest_together(queues: Iterable[LaggingQueue]) -> tuple[int, int]:

@@ -19,11 +19,11 @@ from spark_jobs.domain.model.finding import Finding, Persistence, unconsumed_tim
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN
-from spark_jobs.domain.model.window import MILLISECOND, SECOND, StepWindow, common
+from spark_jobs.domain.model.window import SECOND, StepWindow, common
 from spark_jobs.domain.phrases import whole_sum
 from spark_jobs.domain.status.backlog import QueueIntervals
 from spark_jobs.domain.status.capacity import SIGNS, GrowthFacts, HeldBack, Limit, limit_of
-from spark_jobs.domain.status.lagging_queues import Growth, LaggingQueue, highest_together, lagging_queues
+from spark_jobs.domain.status.lagging_queues import Growth, LaggingQueue, highest_together, lagging_queues, message_ms
 
 #: Findings with the limit that each stands for, by what they are about: a queue, a client id, or None: all.
 _Signs = Mapping[MessageQueue | str | None, Sequence[tuple[Limit, Finding]]]
@@ -158,11 +158,9 @@ def _behind_by_shares(step: AuditedStep, finding: Finding, lagging: Iterable[Lag
 
 def _removed_queue(queue: RemovedQueue, window: StepWindow) -> LaggingQueue:
     """Return what waits in a removed queue, inside the step."""
-    time = np.array([max(queue.start, window.start), queue.end])
-    waited = queue.backlog * int(time[1] - time[0]) // MILLISECOND
-    return LaggingQueue(
-        MessageQueue(queue.topic, *queue.queue), queue.backlog, waited, [], time, np.array([queue.backlog, 0])
-    )
+    times, backlog = np.array([max(queue.start, window.start), queue.end]), np.array([queue.backlog, 0])
+    name, waited = MessageQueue(queue.topic, *queue.queue), message_ms(times, backlog)
+    return LaggingQueue(name, queue.backlog, waited, [], times, backlog)
 
 
 def _limited(
@@ -172,9 +170,10 @@ def _limited(
     was afterwards, and for most of the time that messages waited.
     """
     end = max(growth.end for growth in queue.growths)
-    for standing, _, _, line in stood:
-        if standing.start >= end and 2 * queue.waited_in(standing.start, standing.end) > queue.waited:
-            return Limit(line.bottleneck), (queue, queue.growths, set())
+    for each in stood:
+        waited = queue.waited_in(each.standing.start, each.standing.end)
+        if each.standing.start >= end and 2 * waited > queue.waited:
+            return Limit(each.line.bottleneck), (queue, queue.growths, set())
     growths = [(growth, *_limit_of_growth(step, signs, growth, stood, scales=scales)) for growth in queue.growths]
     messages = Counter[Limit]()
     for growth, limit, _ in growths:
