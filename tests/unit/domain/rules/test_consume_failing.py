@@ -22,7 +22,13 @@ START = to_micros(HOUR.start)
 
 
 def reported(
-    second: int, topic: str = "t", *, well: float | None = 9.0, failed: float | None = 0.0, rt: float = 1.0, **more: Any
+    second: int,
+    topic: str = "t",
+    *,
+    well: float | None = 9.0,
+    failed: float | None = 0.0,
+    rt: float | None = 1.0,
+    **more: Any,
 ) -> dict[str, Any]:
     """What `c1` measured of one topic over its last minute."""
     status = {"topic": topic, "consume_rt_ms": rt, "consume_ok_tps": well, "consume_failed_tps": failed}
@@ -100,7 +106,7 @@ def test_what_fails_for_a_moment_or_again_is_no_finding() -> None:
     assert of_clients(reported(second, "%RETRY%g", failed=9.0) for second in TIMES) == []
 
 
-def sent_back(consumed: int, retried: int, *statuses: dict[str, Any]) -> list[Finding]:
+def sent_back(consumed: int, retried: int, *statuses: dict[str, Any], members: str = "c1") -> list[Finding]:
     """In an hour in which so many messages were consumed of `t`, and so many came into the retry topic."""
     counts = {"t": consumed, "%RETRY%g": retried}
 
@@ -108,14 +114,16 @@ def sent_back(consumed: int, retried: int, *statuses: dict[str, Any]) -> list[Fi
         offset = 9 + counts[topic] * second // TIMES[-1]
         return offset, offset, 1
 
-    return findings_of(retrying(sample) | {CLIENT_SNAPSHOTS: list(statuses)})
+    return findings_of(retrying(sample, members) | {CLIENT_SNAPSHOTS: list(statuses)})
 
 
-def retrying(sample: Callable[[str, int], tuple[int, int, int]]) -> dict[Table, list[dict[str, Any]]]:
+def retrying(
+    sample: Callable[[str, int], tuple[int, int, int]], members: str = "c1"
+) -> dict[Table, list[dict[str, Any]]]:
     """A group with its retry topic, each with one queue of which this is read."""
     times = [(topic, second) for topic in ("t", "%RETRY%g") for second in TIMES]
     return {
-        MEMBERSHIP_SNAPSHOTS: [membership(second, "c1", topics=["t", "%RETRY%g"]) for second in TIMES],
+        MEMBERSHIP_SNAPSHOTS: [membership(second, *members.split(), topics=["t", "%RETRY%g"]) for second in TIMES],
         ROUTE_SNAPSHOTS: [route(second, 1, topic) for topic, second in times],
         OFFSET_SNAPSHOTS: [offsets(second, sample(topic, second), topic=topic) for topic, second in times],
     }
@@ -174,6 +182,25 @@ def test_time_is_the_cause_where_no_listener_fails_and_one_takes_longer(
     assert re.search(says, finding.advice)
     assert "Record the clients" not in finding.advice
     assert ("exceptions" in finding.advice) is (cause == "SENT_BACK")
+
+
+@pytest.mark.parametrize(
+    ("longest", "failed", "members", "cause"),
+    [
+        (59_999.0, 0.0, "c1", "DELIVERED_AGAIN"),
+        (60_000.0, 0.0, "c1", "SENT_BACK"),
+        (None, 0.0, "c1", "SENT_BACK"),
+        (1.0, 0.01, "c1", "SENT_BACK"),
+        # The other member does not report what it does.
+        (1.0, 0.0, "c1 c2", "SENT_BACK"),
+    ],
+)
+def test_where_all_members_report_that_nothing_failed_it_was_delivered_again(
+    longest: float | None, failed: float, members: str, cause: str
+) -> None:
+    statuses = [reported(second, well=0.01, failed=failed, rt=longest) for second in TIMES]
+    (finding,) = sent_back(100, 10, *statuses, members=members)
+    assert (finding.cause, "exceptions" in finding.advice) == (cause, cause == "SENT_BACK")
 
 
 def test_it_lasts_until_a_client_looks_for_messages_that_take_longer_again() -> None:

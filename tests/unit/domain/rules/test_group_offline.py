@@ -11,10 +11,12 @@ from spark_jobs.domain.model.window import offline_times
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.group_offline import RULE
 from tests.support.builders import allocation, audited_step, broker_said, interval, members, span, with_samples
+from tests.support.client_steps import recorded_step
 from tests.support.kernel import series_of
 from tests.support.samples import offsets
+from tests.support.snapshots import client
 from tests.support.tables import cells, time_spans
-from tests.support.times import micros
+from tests.support.times import at, micros
 
 #: Seconds in which the hosts of a topic list no consumer, one word per topic | in which a broker lists one | offline
 _TIMES = """
@@ -161,6 +163,46 @@ def test_the_same_ids_before_and_after_may_have_run_all_the_time(after: str, say
     step = audited_step(interval(100, 200, (), NO_OWNERS), memberships={"x": said})
     (hit,) = RULE.hits(with_samples(step, COMES))
     assert (hit.hint or "").startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("client_id", "started", "cause"),
+    [
+        ("10.0.0.1@7#812345", {}, "NO_HEARTBEATS"),
+        ("10.0.0.1@7#812345@unit", {}, "NO_HEARTBEATS"),
+        ("10.0.0.1@7", {}, "NO_MEMBERS"),
+        ("10.0.0.1@orders#1", {}, "NO_MEMBERS"),
+        ("10.0.0.1@7", {90: 5, 210: 5}, "NO_HEARTBEATS"),
+        ("10.0.0.1@7", {90: 5, 210: 150}, "NO_MEMBERS"),
+        ("10.0.0.1@7", {90: 5}, "NO_MEMBERS"),
+        ("10.0.0.1@7", {210: 5}, "NO_MEMBERS"),
+    ],
+)
+def test_a_process_that_runs_before_and_after_ran_without_heartbeats(
+    client_id: str, started: Mapping[int, int], cause: str
+) -> None:
+    """`started`: by the second of a report, the start that the process names."""
+    said = [
+        broker_said(0, 100, client_id, NOTHING),
+        broker_said(100, 200, "", NOTHING),
+        broker_said(200, 300, client_id, NOTHING),
+    ]
+    reports = [client(at_second, client_id, started_at=at(start)) for at_second, start in started.items()]
+    clients = recorded_step(reports).history.clients if reports else {}
+    step = with_samples(audited_step(interval(100, 200, (), NO_OWNERS), memberships={"x": said}), COMES)
+    (hit,) = RULE.hits(replace(step, history=replace(step.history, clients=clients)))
+    assert (hit.cause, hit.hint is None) == (cause, cause == "NO_HEARTBEATS")
+
+
+def test_an_absence_that_lasts_is_like_the_one_before() -> None:
+    runs_on = "10.0.0.1@7#812345"
+    said = [broker_said(start, start + 50, runs_on if start % 100 else "", NOTHING) for start in range(0, 600, 50)]
+    away = [interval(start, start + 50, (), NO_OWNERS) for start in range(100, 600, 100)]
+    step = audited_step(*away, interval(600, 3600, (), NO_OWNERS), memberships={"x": said})
+    reads = offsets(QUEUES, {second: [f"{second}/0", f"{second}/0"] for second in range(100, 3600, 10)})
+    hits = list(RULE.hits(with_samples(step, {"t": reads})))
+    assert [hit.cause for hit in hits] == ["NO_HEARTBEATS"] * 6
+    assert span(hits[-1]) == "600-3600"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Switch
 from spark_jobs.domain.model.finding import FindingQueue
+from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.offset_rewound import RULE
 from tests.support.builders import allocation, audited_step, interval, members, span, with_samples
@@ -171,6 +172,31 @@ def test_a_broker_that_comes_back_at_its_address_was_restarted(
     before = [Switch(name, micros(240 + 10 * n), micros(245 + 10 * n), *which) for n, (name, *which) in enumerate(left)]
     (hit,) = RULE.hits(reset_at_300(switches=[*before, Switch("b", micros(280), micros(300), None, "h:1")]))
     assert (hit.cause, "1 queue went back by 65 messages" in (hit.hint or "")) == (cause, True)
+
+
+@pytest.mark.parametrize(
+    ("other", "offset", "minimum", "cause"),
+    [
+        (("b", 1), 500, 435, "TO_MINIMUM"),
+        (("b", 1), 500, 436, "BROKER_RESTARTED"),  # 64 messages above the oldest are tolerated
+        (("a", 1), 500, 435, "BROKER_RESTARTED"),
+        (("b", 1), None, 435, "BROKER_RESTARTED"),
+    ],
+    ids=["stayed", "also at its oldest", "of another broker", "unknown"],
+)
+def test_a_restarted_broker_that_kept_other_offsets_lost_none(
+    other: Place, offset: int | None, minimum: int, cause: str
+) -> None:
+    """The first queue falls to its oldest message, 500; the other one has this offset and oldest message."""
+    queues = [("b", 0), other]
+    of = interval(-210, 4000, LISTED, allocation(LISTED, "0 1", queues=queues))
+    measured = {name: [value, 0 if name != "rewound_at" else None] for name, value in BACK_AT_300.items()}
+    step = replace(audited_step(of), progress=[progress(of, 0, 3600, **measured)])
+    read = {second: [(1000, 500, 500, 1), offset and (1000, offset, offset, 1)] for second in range(0, 3600, 10)}
+    least = oldest(queues, {200: ["500/1000", f"{minimum}/1000"]})
+    left = Switch("b", micros(240), micros(245), "h:1", None)
+    step = replace(with_samples(step, {"t": offsets(queues, read)}, {"t": least}), switches={"t": [left, RETURNED]})
+    assert [hit.cause for hit in RULE.hits(step)] == [cause]
 
 
 @pytest.mark.parametrize(("end", "says"), [(3600, "consumers that kept running repeat few"), (340, "members changed")])

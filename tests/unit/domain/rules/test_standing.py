@@ -98,9 +98,7 @@ UNCOMMITTED = step_of("0-3600 c1", "100+6/? 0-600")
     ],
     ids=["for long", "for less", "never", "like all others"],
 )
-def test_of_who_pulls_by_hand_only_a_long_time_says_anything(
-    step: AuditedStep, expected: list[str]
-) -> None:
+def test_of_who_pulls_by_hand_only_a_long_time_says_anything(step: AuditedStep, expected: list[str]) -> None:
     by_hand = Membership((Connection("c1"),), frozenset(), frozenset(), "CLUSTERING", "CONSUME_ACTIVELY")
     listed = {"b": [Span(micros(0), micros(3600), micros(3600), by_hand)]}
     assert lines(replace(step, memberships=listed)) == expected
