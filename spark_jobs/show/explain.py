@@ -1,6 +1,6 @@
 """The explanation of one group at one moment, from the published rows of that step."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from operator import itemgetter
@@ -62,15 +62,19 @@ def explain_group(
     moment = Interval(at, at + timedelta(microseconds=1))
     key = check_group(tables, replace(names, interval=moment))
     progress("reading its published tables")
-    group = _read(tables, moment, key, topic)
-    statuses = with_shares(tables, [group.status] if group.status else [], key[0], complete_share)
-    return explain(replace(group, status=next(iter(statuses), None)))
+    return explain(_read(tables, moment, key, topic, complete_share))
 
 
-def _read(tables: PublishedTables, moment: Interval, key: tuple[str, str], topic: str | None) -> GroupStep:
+def _read(
+    tables: PublishedTables, moment: Interval, key: tuple[str, str], topic: str | None, complete_share: float
+) -> GroupStep:
     """The published rows of one group in one step; of allocations and progress only those of `wanted_intervals`."""
     at, step = moment.start, tables.steps(moment)
-    configuration = _configuration(tables, step, key, topic)
+    run = run_of_step(tables.stored, step, *key, topic)
+    configuration = Configuration.model_validate_json(run["configuration"]) if run else Configuration()
+    settings = audit_settings(configuration, *key)
+    # For how long a snapshot of the group says how things are.
+    holds = timedelta(microseconds=settings.max_gap)
 
     def read_group(table: Table, *conditions: Filter) -> list[Row]:
         return [*rows(tables.read(table, Scope(moment, *key), None, conditions))]
@@ -87,12 +91,12 @@ def _read(tables: PublishedTables, moment: Interval, key: tuple[str, str], topic
         allocations=read_group(ALLOCATIONS, at_starts),
         progress=read_group(QUEUE_PROGRESS, at_starts),
         findings=read_group(FINDINGS),
-        status=next(iter(read_group(GROUP_STATUS)), None),
+        status=next(iter(with_shares(tables, read_group(GROUP_STATUS), key[0], complete_share)), None),
         settings=strategy_settings(configuration, *key),
-        allowed_lag=audit_settings(configuration, *key).thresholds.allowed_lag,
+        allowed_lag=settings.thresholds.allowed_lag,
         topic=topic,
-        proxies=_proxies(tables, at, key, configuration, intervals),
-        sampled=_sampled(tables, moment, key, _holds(configuration, key)),
+        proxies=_proxies(tables.stored, at, key, holds) if _is_through_proxy(intervals, at) else {},
+        sampled=_sampled(tables, moment, key, holds),
     )
 
 
@@ -116,55 +120,39 @@ def _at_least(minutes: Minutes | None, sampled: SampledBacklog) -> int | None:
     return int(messages) if messages > sampled.messages else None
 
 
-def _holds(configuration: Configuration, key: tuple[str, str]) -> timedelta:
-    """Return for how long a snapshot of the group says how things are."""
-    return timedelta(microseconds=audit_settings(configuration, *key).max_gap)
+def _is_through_proxy(intervals: Sequence[Row], at: datetime) -> bool:
+    return any(row["reason"] == Reason.CONSUMED_THROUGH_PROXY for row in intervals_at(intervals, at))
 
 
-def _proxies(
-    tables: PublishedTables, at: datetime, key: tuple[str, str], configuration: Configuration, intervals: Sequence[Row]
-) -> dict[str, Sequence[str]]:
-    """By proxy the client ids that it listed last, as long as a snapshot holds, of a group that consumes through one;
-    none if only results are here.
-    """
-    is_through_proxy = any(row["reason"] == Reason.CONSUMED_THROUGH_PROXY for row in intervals_at(intervals, at))
-    if not is_through_proxy or not tables.stored.exists(MEMBERSHIP_SNAPSHOTS):
+def _proxies(stored: StoredTables, at: datetime, key: tuple[str, str], holds: timedelta) -> dict[str, Sequence[str]]:
+    """By proxy the client ids that it listed last, as long as a snapshot holds; none if only results are here."""
+    if not stored.exists(MEMBERSHIP_SNAPSHOTS):
         return {}
-    of_group = (Filter(name, "=", value) for name, value in zip(GROUP, key, strict=True))
     conditions = [
-        *of_group,
-        Filter("captured_at", ">", at - _holds(configuration, key)),
-        Filter("captured_at", "<=", at),
+        *(Filter(name, "=", value) for name, value in zip(GROUP, key, strict=True)),
+        *(Filter("captured_at", ">", at - holds), Filter("captured_at", "<=", at)),
     ]
-    snapshots = rows(
-        tables.stored.read(MEMBERSHIP_SNAPSHOTS, ("broker_name", "captured_at", "connections"), conditions)
-    )
+    snapshots = rows(stored.read(MEMBERSHIP_SNAPSHOTS, ("broker_name", "captured_at", "connections"), conditions))
     last = by_proxies({row["broker_name"]: row for row in sorted(snapshots, key=itemgetter("captured_at"))})
     return {
         name: [connection["client_id"] for connection in row["connections"] or ()] for name, row in sorted(last.items())
     }
 
 
-def _configuration(tables: PublishedTables, step: Interval, key: tuple[str, str], topic: str | None) -> Configuration:
-    """The configuration of the newest run that published the step for the group; the default one without such a run."""
-    run = run_of_step(tables.stored, step, *key, topic)
-    return Configuration.model_validate_json(run["configuration"]) if run else Configuration()
-
-
 def explain(group: GroupStep) -> GroupExplanation:
     """Explain the group from its rows; quiet retry topics only if named. Raises `NothingPublishedError` for a topic."""
-    stored = _stored(group)
-    progress = ({**row, "stored": stored.get(_queue(row))} for row in group.progress)
-    group = replace(group, progress=[with_growth(row, group.allowed_lag) for row in progress])
+    current = [row for row in group.findings if row["started_at"] <= group.at < row["ended_at"]]
+    group = replace(group, progress=_progress(group, current))
     topics = sorted({row["topic"] for row in group.intervals}, key=lambda topic: (topic.startswith(RETRY), topic))
     if group.topic is not None:
         if group.topic not in topics:
             hint = did_you_mean(group.topic, topics) or f"its topics are {', '.join(topics)}"
             raise NothingPublishedError(f"{group.consumer_group} has no topic {group.topic} in {group.step}: {hint}")
         topics = [group.topic]
-    with_problems = {row["topic"] for row in _at(group) if row["severity"] != INFO}
+    with_problems = {row["topic"] for row in current if row["severity"] != INFO}
     shown = [topic for topic in topics if topic == group.topic or topic in with_problems or not topic.startswith(RETRY)]
-    findings = _findings(group)
+    # Of the whole group and of the topic that is asked for (of all topics without one).
+    findings = sorted((row for row in current if group.topic is None or row["topic"] in (None, group.topic)), key=_rank)
     missing = {row["root_finding_id"] for row in findings} - {row["finding_id"] for row in findings}
     return GroupExplanation(
         cluster=group.cluster,
@@ -173,7 +161,7 @@ def explain(group: GroupStep) -> GroupExplanation:
         step=group.step,
         topics=[_topic_explanation(group, topic) for topic in shown],
         quiet_topics=[topic for topic in topics if topic not in shown],
-        findings=findings,
+        findings=[*map(_without_key, findings)],
         roots=[_without_key(row) for row in group.findings if row["finding_id"] in missing and row["severity"] != INFO],
         status=_without_key(group.status) if group.status else None,
     )
@@ -196,10 +184,7 @@ def _topic_explanation(group: GroupStep, topic: str) -> TopicExplanation:
     if not current:
         raise NothingPublishedError(f"nothing of {topic} was published at {format_utc(group.at)}")
     progress = [row for row in intervals_at(group.progress, group.at) if row["topic"] == topic]
-    views = [
-        interval_explanation(group, topic_intervals, row, [interval for interval in current if interval is not row])
-        for row in current
-    ]
+    views = [interval_explanation(group, topic_intervals, progress, row) for row in current]
     skipped = sum(
         int(measure["value"])
         for row in group.findings
@@ -214,28 +199,19 @@ def _topic_explanation(group: GroupStep, topic: str) -> TopicExplanation:
     return TopicExplanation(topic, topic.startswith(RETRY), views, backlog_of(progress), skipped, sampled)
 
 
-def _at(group: GroupStep) -> Iterator[Row]:
-    """The findings that contain the moment."""
-    return (row for row in group.findings if row["started_at"] <= group.at < row["ended_at"])
-
-
 _queue = itemgetter("topic", "broker_name", "queue_id")
 
 
-def _stored(group: GroupStep) -> dict[tuple[str, str, int], tuple[int | None, int]]:
-    """By queue the backlog at the start and end of a finding that contains the moment."""
-    queues = (queue for row in _at(group) for queue in row["evidence"]["queues"] or ())
-    return {
+def _progress(group: GroupStep, findings: Sequence[Row]) -> list[Row]:
+    """Its progress, with `GROWING`; `stored`: the queue's backlog at the start and end of one of the findings."""
+    queues = (queue for row in findings for queue in row["evidence"]["queues"] or ())
+    stored = {
         _queue(queue): (queue["backlog_start"], queue["backlog_end"])
         for queue in queues
         if queue["backlog_end"] is not None
     }
-
-
-def _findings(group: GroupStep) -> list[dict[str, Any]]:
-    """The findings of the whole group and of the topic that is asked for (of all topics without one), worst first."""
-    shown = (row for row in _at(group) if group.topic is None or row["topic"] in (None, group.topic))
-    return [*map(_without_key, sorted(shown, key=_rank))]
+    rows_with_stored = ({**row, "stored": stored.get(_queue(row))} for row in group.progress)
+    return [with_growth(row, group.allowed_lag) for row in rows_with_stored]
 
 
 def _rank(finding: Row) -> tuple[object, ...]:

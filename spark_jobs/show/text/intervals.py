@@ -31,13 +31,11 @@ _key, _connection = itemgetter("broker_name", "queue_id"), itemgetter("client_id
 
 
 def interval_explanation(
-    group: GroupStep, topic_intervals: Sequence[Row], row: Row, other_views: Sequence[Row]
+    group: GroupStep, topic_intervals: Sequence[Row], topic_progress: Sequence[Row], row: Row
 ) -> IntervalExplanation:
-    """Explain the interval `row`, among the `topic_intervals` of its topic and `other_views` of the moment."""
+    """Explain the interval `row`, among the `topic_intervals` of its topic; `topic_progress`: of the moment."""
     owned = _alike(group.allocations, row, "topic", "membership_view", "interval_start")
-    progress = {
-        _key(queue): queue for queue in intervals_at(group.progress, group.at) if queue["topic"] == row["topic"]
-    }
+    progress = {_key(queue): queue for queue in topic_progress}
     start, end, before, after = row["interval_start"], row["interval_end"], None, None
     if _is_unobserved(row):
         start, end = _snapshot_gap(topic_intervals, row)
@@ -50,7 +48,7 @@ def interval_explanation(
         or_later=end >= group.step.end,
         began=_began(row),
         members=_members(row, owned, progress),
-        missing=sorted(_ids(*other_views) - _ids(row)),
+        missing=sorted(_ids(*intervals_at(topic_intervals, group.at)) - _ids(row)),
         queues=queue_ranges(map(_key, row["queues"] or ())),
         arithmetic=_arithmetic(row, group.settings) if row["status"] == Status.REPLAYED else [],
         unassigned=_unassigned(owned, progress),
