@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from spark_jobs.domain.model.message_queue import MessageQueue, queue_ranges, sort_client_ids
 from spark_jobs.domain.phrases import count, joined_names
@@ -22,6 +21,7 @@ from spark_jobs.domain.rocketmq.strategies import (
     is_popped,
 )
 from spark_jobs.errors import StrategyError
+from spark_jobs.show.rows import Row
 from spark_jobs.show.text.phrases import VARIANTS, positions_text, shares_text
 
 Queues = Sequence[MessageQueue]
@@ -173,18 +173,14 @@ _SENTENCES: Mapping[str, Callable[[Strategy, Queues, ClientIds], Iterator[str]]]
 }
 
 
-class AllocatingMember(NamedTuple):
-    """One connection of the group, with the strategy that it runs and its settings; `client_id` can repeat."""
+def allocation_arithmetic(members: Sequence[Row], topic: str, queues: Queues) -> list[str]:
+    """Sentences: the arithmetic of each strategy of the sorted `members`, then the queues without owner, and why.
 
-    client_id: str
-    strategy: Strategy
-    subscribes: bool
-
-
-def allocation_arithmetic(members: Sequence[AllocatingMember], topic: str, queues: Sequence[MessageQueue]) -> list[str]:
-    """Sentences: the arithmetic of each strategy of the sorted `members`, then the queues without owner, and why."""
-    client_ids = [member.client_id for member in members]
-    strategies = sorted({member.strategy for member in members}, key=lambda strategy: (strategy.name, strategy.variant))
+    A member is a row of `members` with the `Strategy` that it runs as its `strategy`; its `client_id` can repeat.
+    """
+    client_ids = [member["client_id"] for member in members]
+    used = {member["strategy"] for member in members}
+    strategies = sorted(used, key=lambda strategy: (strategy.name, strategy.variant))
     if len(strategies) < 2:
         strategy = strategies[0] if strategies else Strategy(AVG)
         return [*arithmetic(strategy, queues, client_ids), *_lost_shares(strategy, members, topic, queues)]
@@ -192,16 +188,14 @@ def allocation_arithmetic(members: Sequence[AllocatingMember], topic: str, queue
     rules = "its own strategy" if len(names) > 1 else "the rules of its language and version"
     sentences = [f"Each member computes with {rules}, and takes only the queues of its own index."]
     for strategy in strategies:
-        positions = positions_text([position for position, member in enumerate(members) if member.strategy == strategy])
+        positions = positions_text([position for position, each in enumerate(members) if each["strategy"] == strategy])
         name, computation = f"{strategy.name}{VARIANTS[strategy.variant]}", arithmetic(strategy, queues, client_ids)
         sentences += [f"By {name} ({positions}): {' '.join(computation)}"]
     return [*sentences, *_lost_shares(None, members, topic, queues)]
 
 
-def _lost_shares(
-    strategy: Strategy | None, members: Sequence[AllocatingMember], topic: str, queues: Sequence[MessageQueue]
-) -> Iterator[str]:
-    client_ids = [member.client_id for member in members]
+def _lost_shares(strategy: Strategy | None, members: Sequence[Row], topic: str, queues: Queues) -> Iterator[str]:
+    client_ids = [member["client_id"] for member in members]
     duplicate_ids = sort_client_ids(client_id for client_id, times in Counter(client_ids).items() if times > 1)
     share_sizes = None
     if duplicate_ids and strategy:
@@ -209,7 +203,7 @@ def _lost_shares(
             share_sizes = sizes(strategy, queues, client_ids)
     for client_id in duplicate_ids:
         yield _duplicate_id(client_id, strategy, client_ids, share_sizes)
-    unsubscribed = [position for position, member in enumerate(members) if not member.subscribes]
+    unsubscribed = [position for position, member in enumerate(members) if member["subscribes"] is False]
     if unsubscribed and len(unsubscribed) < len(members):
         positions, is_single = positions_text(unsubscribed).capitalize(), len(unsubscribed) == 1
         consequence = "counts: its queues have no owner" if is_single else "count: their queues have no owner"

@@ -10,7 +10,7 @@ from spark_jobs.domain.model.message_queue import MessageQueue, queue_ranges
 from spark_jobs.domain.model.statuses import Reason, Status
 from spark_jobs.domain.rocketmq.strategies import AVG, Parameters, Strategy, StrategySettings, variant_of
 from spark_jobs.show.rows import Row
-from spark_jobs.show.text.arithmetic import AllocatingMember, allocation_arithmetic
+from spark_jobs.show.text.arithmetic import allocation_arithmetic
 from spark_jobs.show.text.backlog import ViewBacklog, backlog_of
 from spark_jobs.show.text.explanation import (
     GroupStep,
@@ -133,10 +133,7 @@ def _arithmetic(row: Row, settings: StrategySettings) -> list[str]:
         return []
     rooms = row["observed_rooms"]
     observed = Parameters(row["observed_virtual_nodes"], None if rooms is None else frozenset(rooms))
-    members = [
-        AllocatingMember(member["client_id"], _run_by(member, observed, settings), member["subscribes"] is not False)
-        for member in row["members"]
-    ]
+    members = [{**member, "strategy": _run_by(member, observed, settings)} for member in row["members"]]
     queues = [MessageQueue(row["topic"], *_key(queue)) for queue in row["queues"]]
     return allocation_arithmetic(members, row["topic"], queues)
 

@@ -7,7 +7,8 @@ import pytest
 
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.rocketmq.strategies import ConfigQueues, Strategy, Variant
-from spark_jobs.show.text.arithmetic import AllocatingMember, allocation_arithmetic, arithmetic
+from spark_jobs.show.rows import Row
+from spark_jobs.show.text.arithmetic import allocation_arithmetic, arithmetic
 from tests.support.tables import cases
 
 AVG, CIRCLE = Strategy("AVG"), Strategy("AVG_BY_CIRCLE")
@@ -148,8 +149,11 @@ def test_many_indexes_take_few_words() -> None:
     assert of_topic.endswith("index 6 has a:6, index 7 has a:7 and 2 more indexes have lists.")
 
 
-def members(text: str, strategy: Strategy = AVG, strangers: str = "") -> list[AllocatingMember]:
-    return [AllocatingMember(client_id, strategy, client_id not in strangers.split()) for client_id in text.split()]
+def members(text: str, strategy: Strategy = AVG, strangers: str = "") -> list[Row]:
+    return [
+        {"client_id": client_id, "strategy": strategy, "subscribes": client_id not in strangers.split()}
+        for client_id in text.split()
+    ]
 
 
 #: strategy | queues | members, and what is said of the id that repeats
