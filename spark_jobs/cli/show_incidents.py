@@ -8,19 +8,8 @@ from typing import Any
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from spark_jobs.cli.terminal import (
-    SEVERITY_STYLES,
-    Column,
-    known,
-    local,
-    print_line,
-    printable,
-    severity_text,
-    show_rows,
-    show_table,
-    table,
-    zone_name,
-)
+from spark_jobs.cli.tables import Column, known, severity_text, show_rows, show_table, table
+from spark_jobs.cli.terminal import SEVERITY_STYLES, local, print_line, printable, zone_name
 from spark_jobs.domain.coverage import Coverage
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import duration_text, format_utc

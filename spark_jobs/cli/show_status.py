@@ -8,7 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
-from spark_jobs.cli.terminal import Column, known, local, print_line, severity_text, show_table, zone_name
+from spark_jobs.cli.tables import Column, known, severity_text, show_table
+from spark_jobs.cli.terminal import local, print_line, zone_name
 from spark_jobs.domain.coverage import Seen, share_text
 from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.severities import ERROR, WARN

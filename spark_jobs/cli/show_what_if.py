@@ -7,7 +7,8 @@ from datetime import timedelta
 from rich.console import Console
 from rich.text import Text
 
-from spark_jobs.cli.terminal import Column, measure, print_line, printable, show_table
+from spark_jobs.cli.tables import Column, measure, show_table
+from spark_jobs.cli.terminal import print_line, printable
 from spark_jobs.domain.model.intervals import Interval, duration_text, format_utc
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import UNKNOWN, backlog_bound, count, number_text, percent_text, rate_text

@@ -1,25 +1,19 @@
-"""Progress, tables, and text on terminals: of clients' names no control character and no markup gets there raw."""
+"""Progress and text on terminals: of clients' names no control character and no markup gets there raw."""
 
 import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import Generic, TypeVar
 
-from rich.box import HORIZONTALS
-from rich.cells import cell_len
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
-from spark_jobs.cli.folding import folded, longest_piece, longest_word
 from spark_jobs.domain import phrases
 from spark_jobs.domain.model.intervals import parse_utc
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
@@ -132,131 +126,3 @@ def show_next(command: str, warehouse: str, **options: str | None) -> None:
 def _joined(value: str) -> str:
     """The value after its option; one that begins like an option must not be taken for one."""
     return f"{'=' if value.startswith('-') else ' '}{shlex.quote(value)}"
-
-
-T = TypeVar("T")
-#: Characters between columns, that suffice of a text before it is folded, and of the longest part of a name.
-_SPACE, _ENOUGH, _MOST = 2, 24, 48
-
-
-@dataclass(frozen=True)
-class Column(Generic[T]):
-    """One thing about each row: a cell below the heading, or a word of a plain line.
-
-    Texts of a cell stand one below the other. `word` has {} for each of them, or makes the row's word; empty words
-    are left out. Text breaks between words; `fold` breaks it at punctuation too, `fixed` never, and `cut` ends it with
-    its line. A narrow terminal leaves out the columns with the greatest `drop` first; 0 always stays.
-    """
-
-    heading: str
-    cell: Callable[[T], Text | str | tuple[str | None, ...]]
-    word: str | Callable[[T], str] = ""
-    right: bool = False
-    fold: bool = False
-    fixed: bool = False
-    cut: bool = False
-    drop: int = 0
-
-    def drawn(self, row: T) -> Text:
-        """The cell; all but the first of its texts are dim, and none is there for null."""
-        cell = self.cell(row)
-        if isinstance(cell, Text):
-            return cell
-        if isinstance(cell, str):
-            return Text(printable(cell), no_wrap=self.cut or None)
-        first, *below = cell
-        return Text.assemble(printable(first or ""), *(("\n" + printable(text), "dim") for text in below if text))
-
-    def room(self, rows: Iterable[T]) -> tuple[int, int, int]:
-        """The characters that it needs, those that are enough alongside others, and those of its longest line."""
-        texts = [self.heading, *(self.drawn(row).plain for row in rows)]
-        longest = max(cell_len(line) for text in texts for line in text.split("\n"))
-        enough = min(longest, _ENOUGH) if self.fold or self.cut else longest
-        if self.fixed or self.cut:
-            return enough, enough, longest
-        needed = min(max(map(longest_piece if self.fold else longest_word, texts)), _MOST)
-        return needed, max(needed, enough), longest
-
-    def worded(self, row: T) -> str:
-        """The word of the plain line."""
-        if not isinstance(self.word, str):
-            return self.word(row)
-        cell = self.cell(row)
-        return self.word.format(*cell) if isinstance(cell, tuple) else self.word.format(cell)
-
-
-def measure(
-    heading: str, name: str, cell: Callable[[T], Text | str], *, fixed: bool = False, drop: int = 0
-) -> Column[T]:
-    """A number that is said of each row: at the right of its cell, and as `name=` in a plain line."""
-    return Column(heading, cell, f"{name}={{}}", right=True, fixed=fixed, drop=drop)
-
-
-def fitting(columns: Iterable[Column[T]], rows: Sequence[T], width: int) -> dict[Column[T], int]:
-    """The columns that a terminal of this width has room for, each with its characters."""
-    rooms = {column: column.room(rows) for column in columns}
-
-    def left(place: int) -> int:
-        return width - sum(room[place] + _SPACE for room in rooms.values())
-
-    while left(1) < 0 and (last := max(rooms, key=lambda column: column.drop)).drop:
-        del rooms[last]
-    least, rest = (1, left(1)) if left(1) >= 0 else (0, left(0))
-    widths = {column: room[least] for column, room in rooms.items()}
-    for _ in range(rest):  # each character goes where most are missing
-        narrowest = max(rooms, key=lambda column: rooms[column][-1] - widths[column])
-        widths[narrowest] += widths[narrowest] < rooms[narrowest][-1]
-    for _ in range(rest, 0):
-        widths[max(widths, key=lambda column: widths[column])] -= 1
-    return widths
-
-
-def table(
-    title: str, columns: Iterable[Column[T]], rows: Sequence[T], width: int, *, ruled: bool = False
-) -> RenderableType:
-    """The rows under the headings of the columns that have room; `ruled` draws a line between any two."""
-    drawn = Table(box=HORIZONTALS, show_lines=ruled, pad_edge=False, padding=(0, 1, 0, 0))
-    widths = fitting(columns, rows, width)
-    for column, room in widths.items():
-        justify, overflow = "right" if column.right else "left", "ellipsis" if column.cut else "fold"
-        heading = folded(Text(column.heading), room)
-        drawn.add_column(heading, justify=justify, overflow=overflow, width=room)  # type: ignore[arg-type]
-    for row in rows:
-        cells = ((column, column.drawn(row)) for column in widths)
-        drawn.add_row(*(cell if column.cut else folded(cell, widths[column]) for column, cell in cells))
-    return Group(Text(title, style="table.title"), drawn)
-
-
-def severity_text(severity: str | None) -> Text:
-    """A cell; `-` where there is none."""
-    return Text(severity or "-", SEVERITY_STYLES.get(severity or "", "dim"))
-
-
-def known(text: str) -> Text:
-    """A cell that is dim where its text says that it is unknown."""
-    return Text(text, style="dim" if text == phrases.UNKNOWN else "")
-
-
-def show_table(
-    console: Console, title: str, columns: Sequence[Column[T]], rows: Sequence[T], summary: str, *, ruled: bool = False
-) -> None:
-    """The rows as a table, or one plain line each where the console is no terminal; below them the summary."""
-    show_rows(
-        console,
-        rows,
-        lambda: table(title, columns, rows, console.width, ruled=ruled),
-        lambda row: " ".join(filter(None, (column.worded(row) for column in columns))),
-        summary,
-    )
-
-
-def show_rows(
-    console: Console, rows: Sequence[T], drawn: Callable[[], RenderableType], line: Callable[[T], str], summary: str
-) -> None:
-    """Show rows as `show_table` does, drawn or worded otherwise."""
-    if rows and console.is_terminal:
-        console.print(drawn())
-    else:
-        for row in rows:
-            print_line(console, line(row))
-    print_line(console, summary)

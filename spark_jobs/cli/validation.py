@@ -13,15 +13,8 @@ from spark_jobs.api.start import spark_for
 from spark_jobs.cli.before import table_named
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.exit_codes import quality_exit_code
-from spark_jobs.cli.terminal import (
-    Column,
-    print_to_stderr,
-    printable,
-    progress_on,
-    severity_text,
-    show_next,
-    show_table,
-)
+from spark_jobs.cli.tables import Column, severity_text, show_table
+from spark_jobs.cli.terminal import print_to_stderr, printable, progress_on, show_next
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import EVER, format_utc
 from spark_jobs.operate.validate import Validation, validate

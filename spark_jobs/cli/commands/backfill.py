@@ -19,6 +19,7 @@ from spark_jobs.cli import terminal
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.exit_codes import steps_exit_code
 from spark_jobs.cli.show_incidents import findings_text
+from spark_jobs.cli.tables import Column, show_table
 from spark_jobs.domain.model.intervals import EVER, Interval, format_utc
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.phrases import count as count_of
@@ -145,7 +146,7 @@ def show_backfill(console: Console, outcomes: Mapping[Interval, Outcome], chosen
     left_out = len(chosen.left_out)
     counts = f"Steps: {len(audited(outcomes))} audited, {left_out} left out, {len(failed(outcomes))} failed. "
     ended: list[Ended] = [*audited(outcomes).items(), *failed(outcomes).items()]
-    terminal.show_table(console, "Steps (UTC)", _STEP_COLUMNS, ended, counts + findings_text(_severities(outcomes)))
+    show_table(console, "Steps (UTC)", _STEP_COLUMNS, ended, counts + findings_text(_severities(outcomes)))
     if chosen.rejected:
         number = count_of(len(chosen.rejected), "rejected step")
         terminal.print_line(console, f"Not tried again, as the snapshots did not change: {number}.")
@@ -171,8 +172,8 @@ def _findings_word(ended: Ended) -> str:
     return f"run={outcome.run['run_id']} {findings_text(outcome.severities)}"
 
 
-_STEP_COLUMNS: tuple[terminal.Column[Ended], ...] = (
-    terminal.Column("", _ending, "{}", fold=True),
-    terminal.Column("step", lambda ended: str(ended[0]), "{}", fold=True),
-    terminal.Column("findings", _findings, _findings_word, fold=True),
+_STEP_COLUMNS: tuple[Column[Ended], ...] = (
+    Column("", _ending, "{}", fold=True),
+    Column("step", lambda ended: str(ended[0]), "{}", fold=True),
+    Column("findings", _findings, _findings_word, fold=True),
 )

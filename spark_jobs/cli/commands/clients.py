@@ -11,7 +11,8 @@ from rich.text import Text
 
 from spark_jobs.cli.documents import answered, coverage_document
 from spark_jobs.cli.questions import middle, opened, show_coverage, time_of
-from spark_jobs.cli.terminal import Column, local, show_next, show_table, zone_name
+from spark_jobs.cli.tables import Column, show_table
+from spark_jobs.cli.terminal import local, show_next, zone_name
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.phrases import UNKNOWN, count, names_text
 from spark_jobs.errors import ExitCode

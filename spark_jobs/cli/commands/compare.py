@@ -12,7 +12,8 @@ from rich.console import Console, RenderableType
 
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.questions import opened
-from spark_jobs.cli.terminal import Column, print_line, show_next, show_rows, table, zone_name
+from spark_jobs.cli.tables import Column, show_rows, table
+from spark_jobs.cli.terminal import print_line, show_next, zone_name
 from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text

@@ -11,7 +11,8 @@ from schemas import TABLES
 from spark_jobs.api.start import spark_for
 from spark_jobs.api.warehouse import open_warehouse
 from spark_jobs.cli.documents import answered
-from spark_jobs.cli.terminal import Column, measure, print_line, progress_on, show_next, show_table
+from spark_jobs.cli.tables import Column, measure, show_table
+from spark_jobs.cli.terminal import print_line, progress_on, show_next
 from spark_jobs.errors import ExitCode
 from spark_jobs.operate.forget import ForgottenCluster, forget_cluster, forgettable
 from spark_jobs.operate.maintain import check_retention, maintain

@@ -14,7 +14,8 @@ from schemas import AUDIT_RUNS
 from spark_jobs.api.warehouse import AuditedWarehouse
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.questions import opened, time_of
-from spark_jobs.cli.terminal import Column, print_line, show_next, show_table, zone_name
+from spark_jobs.cli.tables import Column, show_table
+from spark_jobs.cli.terminal import print_line, show_next, zone_name
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.phrases import count
 from spark_jobs.errors import ExitCode

@@ -8,7 +8,8 @@ from rich.text import Text
 
 from spark_jobs.cli.documents import answered, trends_document
 from spark_jobs.cli.questions import opened
-from spark_jobs.cli.terminal import Column, known, local, measure, show_next, show_table, zone_name
+from spark_jobs.cli.tables import Column, known, measure, show_table
+from spark_jobs.cli.terminal import local, show_next, zone_name
 from spark_jobs.domain.incidents.trends import GroupTrend, GroupWeek
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.window import from_micros

@@ -9,7 +9,8 @@ from rich.console import Console
 
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.exit_codes import quality_exit_code
-from spark_jobs.cli.terminal import Column, measure, progress_on, severity_text, show_next, show_table
+from spark_jobs.cli.tables import Column, measure, severity_text, show_table
+from spark_jobs.cli.terminal import progress_on, show_next
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.phrases import count
 from spark_jobs.operate.own_sources import ProblemSeverity, SourceProblem, SourceReport, SourceSummary, check_sources
