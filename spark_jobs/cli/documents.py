@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.domain.coverage import Coverage
-    from spark_jobs.pipeline.run_record import RunRecord
-    from spark_jobs.show.incidents import Incidents
-    from spark_jobs.show.status import Statuses
-    from spark_jobs.show.trends import Trends
 
 #: Of a row while it is written: a text that has a part of it is quoted.
 _END = "\r\n"
@@ -35,7 +31,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def as_json(document: Mapping[str, Any]) -> str:
     """The document as ASCII JSON; times as ISO 8601 in UTC, in whole seconds, with Z."""
-    return json.dumps(document, indent=2, default=_json_value)
+    return json.dumps(_plain(document), indent=2)
 
 
 def answered(arguments: Namespace, document: Mapping[str, Any], table: Callable[[], pa.Table] | None = None) -> bool:
@@ -79,7 +75,7 @@ def _flat(table: pa.Table) -> pa.Table:
     for place, field in enumerate(table.schema):
         if pa.types.is_nested(field.type):
             nested = (value for (value,) in tuples(table.select([place])))
-            texts = [None if value is None else json.dumps(value, default=_json_value) for value in nested]
+            texts = [None if value is None else json.dumps(_plain(value)) for value in nested]
             table = table.set_column(place, field.name, pa.array(texts, pa.string()))
     return table
 
@@ -98,49 +94,26 @@ def _write_parquet(table: pa.Table) -> None:
 _FORMATS = {"csv": _write_csv, "logfmt": _write_logfmt, "parquet": _write_parquet}
 
 
-def trends_document(trends: Trends) -> dict[str, Any]:
-    """Trends for `as_json`."""
-    from spark_jobs.show.trends import week_row
-
-    return {"groups": [{**trend._asdict(), "weeks": [*map(week_row, trend.weeks)]} for trend in trends.groups]}
-
-
-def _json_value(value: object) -> object:
+def _plain(value: Any) -> Any:
+    """The value as JSON has it; what has fields is an object of them."""
+    if value is None or isinstance(value, (str, int, float)):
+        return value
     if isinstance(value, datetime):
         return _time(value)
     if isinstance(value, Interval):
         return f"{_time(value.start)}/{_time(value.end)}"
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
-    raise TypeError(f"{type(value).__name__} has no JSON form")
+    if is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    elif hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {name: _plain(of_name) for name, of_name in value.items()}
+    return [*map(_plain, value)] if isinstance(value, (list, tuple)) else value
 
 
 def _time(moment: datetime) -> str:
     """The whole second, the one form that every parser reads, `jq`'s `fromdate` too."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def run_document(result: RunRecord) -> dict[str, Any]:
-    """A run for `as_json`."""
-    warnings = {"warnings": result.warnings, "quality_warnings": result.quality_warnings}
-    covered = {"observed": result.observed, "coverage": coverage_document(result.coverage)}
-    return {"run": result.run, "findings": result.findings} | warnings | covered
-
-
-def statuses_document(statuses: Statuses) -> dict[str, Any]:
-    """The newest step of every group for `as_json`, and until when the data of each cluster go."""
-    coverage = statuses.coverage
-    covered = {"data_until": coverage.data_until, "coverage": coverage_document(coverage)}
-    return {"newest_step": statuses.newest_step, "groups": [*statuses]} | covered
-
-
-def incidents_document(incidents: Incidents) -> dict[str, Any]:
-    """Incidents for `as_json`, and how much of their time was observed."""
-    coverage = incidents.coverage
-    times = {recorded: coverage.unaudited_times(recorded=recorded) for recorded in (True, False)}
-    unknown = {"not_audited": times[True], "not_recorded": times[False], "data_until": coverage.data_until}
-    answer = {"interval": incidents.interval, "incidents": [*incidents]}
-    return answer | unknown | {"coverage": coverage_document(coverage)}
 
 
 def coverage_document(coverage: Coverage) -> dict[str, Any]:

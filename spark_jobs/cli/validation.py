@@ -48,7 +48,7 @@ def _validation_document(validation: Validation, failed: Sequence[Result]) -> di
         "run_id": validation.run_id,
         "interval": validation.interval,
         "checked": Counter(result.table_name for result in validation.results),
-        "failed": [result._asdict() for result in failed],
+        "failed": failed,
         "pages": str(validation.pages) if validation.pages else None,
     }
 

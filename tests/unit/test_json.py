@@ -19,7 +19,8 @@ from schemas import AUDIT_RUNS, FINDINGS, TABLES
 from spark_jobs.cli import validation
 from spark_jobs.cli.commands import COMMANDS as ALL
 from spark_jobs.cli.commands import backfill, late
-from spark_jobs.cli.documents import answered, as_json, run_document
+from spark_jobs.cli.commands.run import run_document
+from spark_jobs.cli.documents import answered, as_json
 from spark_jobs.cli.main import main
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError

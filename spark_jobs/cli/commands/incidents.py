@@ -4,12 +4,13 @@ from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 from rich.console import Console
 
 from schemas import INCIDENTS
 from spark_jobs.cli.commands.explain import recorder_lines_of, show_explanation
-from spark_jobs.cli.documents import answered, incidents_document
+from spark_jobs.cli.documents import answered, coverage_document
 from spark_jobs.cli.exit_codes import exit_code
 from spark_jobs.cli.questions import opened, show_age, time_of
 from spark_jobs.cli.show_incidents import ORDERS, show_incidents
@@ -18,6 +19,7 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import count
 from spark_jobs.errors import UsageError
+from spark_jobs.show.incidents import Incidents
 from spark_jobs.show.text.incident_text import incident_lines
 from spark_jobs.show.text.interval_text import TextLine
 from spark_jobs.store.read.stored import StoredTables
@@ -59,6 +61,19 @@ def incidents_command(arguments: Namespace) -> int:
         for incident in incidents.incidents[:1]:
             show_next("incidents", arguments.warehouse, id=incident.incident_id)
     return code
+
+
+def incidents_document(incidents: Incidents) -> dict[str, Any]:
+    """Incidents for `as_json`, and how much of their time was observed."""
+    coverage = incidents.coverage
+    return {
+        "interval": incidents.interval,
+        "incidents": [*incidents],
+        "not_audited": coverage.unaudited_times(recorded=True),
+        "not_recorded": coverage.unaudited_times(recorded=False),
+        "data_until": coverage.data_until,
+        "coverage": coverage_document(coverage),
+    }
 
 
 def _in_full(stored: StoredTables, incident: Incident) -> Iterator[TextLine]:

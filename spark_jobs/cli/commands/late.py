@@ -7,8 +7,9 @@ from typing import Any
 from rich.console import Console
 
 from spark_jobs.api.start import snapshots_of, spark_for
+from spark_jobs.cli.commands.run import run_document
 from spark_jobs.cli.commands.runs import show_missing
-from spark_jobs.cli.documents import answered, run_document
+from spark_jobs.cli.documents import answered
 from spark_jobs.cli.exit_codes import steps_exit_code
 from spark_jobs.cli.terminal import print_to_stderr, progress_on, show_next
 from spark_jobs.domain.model.intervals import Interval

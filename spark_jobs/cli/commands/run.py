@@ -2,10 +2,11 @@
 
 from argparse import Namespace
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console
 
-from spark_jobs.cli.documents import answered, run_document
+from spark_jobs.cli.documents import answered, coverage_document
 from spark_jobs.cli.exit_codes import run_exit_code
 from spark_jobs.cli.questions import opened, show_coverage
 from spark_jobs.cli.show_incidents import show_findings, show_incidents
@@ -28,6 +29,12 @@ def run_command(arguments: Namespace) -> int:
     if not arguments.json:
         show_next("report", arguments.warehouse, interval=str(arguments.interval))
     return run_exit_code(result, arguments.fail_on)
+
+
+def run_document(result: RunRecord) -> dict[str, Any]:
+    """A run for `as_json`."""
+    names = ("run", "findings", "warnings", "quality_warnings", "observed")
+    return {name: getattr(result, name) for name in names} | {"coverage": coverage_document(result.coverage)}
 
 
 def show_result(result: RunRecord, warehouse: Location, incidents: Sequence[Incident] | None) -> None:

@@ -5,7 +5,7 @@ from argparse import Namespace
 from rich.console import Console
 
 from spark_jobs.cli import show_status
-from spark_jobs.cli.documents import answered, statuses_document
+from spark_jobs.cli.documents import answered, coverage_document
 from spark_jobs.cli.exit_codes import exit_code
 from spark_jobs.cli.questions import middle, opened, show_age, show_coverage
 from spark_jobs.cli.terminal import show_next
@@ -16,7 +16,13 @@ def status_command(arguments: Namespace) -> int:
     with opened(arguments) as warehouse:
         statuses = warehouse.status(arguments.group, cluster=arguments.cluster)
     statuses.groups.sort(key=show_status.ORDERS[arguments.sort], reverse=True)
-    if not answered(arguments, statuses_document(statuses), statuses.to_arrow):
+    document = {
+        "newest_step": statuses.newest_step,
+        "groups": [*statuses],
+        "data_until": statuses.coverage.data_until,
+        "coverage": coverage_document(statuses.coverage),
+    }
+    if not answered(arguments, document, statuses.to_arrow):
         show_age(statuses.coverage, warehouse.clock())
         if arguments.group is None:
             show_status.show_statuses(Console(), statuses, every=arguments.all)

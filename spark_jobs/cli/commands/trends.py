@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from spark_jobs.cli.documents import answered, trends_document
+from spark_jobs.cli.documents import answered
 from spark_jobs.cli.questions import opened
 from spark_jobs.cli.tables import Column, known, measure, show_table
 from spark_jobs.cli.terminal import local, show_next, zone_name
@@ -14,14 +14,15 @@ from spark_jobs.domain.incidents.trends import GroupTrend, GroupWeek
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.errors import ExitCode
-from spark_jobs.show.trends import is_known, trends_text, week_texts
+from spark_jobs.show.trends import is_known, trends_text, week_row, week_texts
 
 
 def trends_command(arguments: Namespace) -> int:
     """Exit code 0 whatever got worse."""
     with opened(arguments) as warehouse:
         trends = warehouse.trends(arguments.group, cluster=arguments.cluster, days=arguments.days)
-    if not answered(arguments, trends_document(trends), trends.to_arrow):
+    groups = [trend._asdict() | {"weeks": [*map(week_row, trend.weeks)]} for trend in trends.groups]
+    if not answered(arguments, {"groups": groups}, trends.to_arrow):
         show_trends(Console(), trends.groups)
         for trend in trends.groups[:1]:
             show_next("incidents", arguments.warehouse, cluster=trend.cluster, group=trend.consumer_group)

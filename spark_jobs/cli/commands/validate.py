@@ -1,7 +1,6 @@
 """`validate`: the expectations, by Spark; with --sources what another program wrote into the source tables, without."""
 
 from argparse import Namespace
-from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 
@@ -33,7 +32,7 @@ def validate_command(arguments: Namespace) -> int:
     with progress_on() as say:
         say("reading the source tables")
         report = check_sources(tables, configuration, datetime.now(UTC), arguments.interval)
-    if not answered(arguments, asdict(report)):
+    if not answered(arguments, vars(report)):
         show_sources(Console(), report)
         show_next("validate", arguments.warehouse)
     return quality_exit_code([problem.severity for problem in report.problems])
