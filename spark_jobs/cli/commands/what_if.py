@@ -11,7 +11,7 @@ from rich.console import Console
 
 from spark_jobs.api.answers import Report
 from spark_jobs.api.warehouse import AuditedWarehouse
-from spark_jobs.cli import show_what_if, what_if_documents
+from spark_jobs.cli import show_size, show_what_if
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.questions import opened, time_of
 from spark_jobs.cli.terminal import printable, show_next
@@ -45,7 +45,7 @@ def what_if_command(arguments: Namespace) -> int:
         )
     if arguments.html:
         Report(answer.page()).save(arguments.html)
-    if not answered(arguments, what_if_documents.comparison_document(answer.group, answer.comparison)):
+    if not answered(arguments, show_what_if.comparison_document(answer.group, answer.comparison)):
         show_what_if.show_comparison(Console(), answer.group, answer.comparison)
         _note(answer.group)
         if arguments.html:
@@ -62,7 +62,7 @@ def _request(arguments: Namespace, warehouse: AuditedWarehouse) -> dict[str, Any
 def _plan(arguments: Namespace) -> int:
     with opened(arguments) as warehouse:
         answer = warehouse.plan(arguments.group, arguments.plan, **_request(arguments, warehouse))
-    if not answered(arguments, what_if_documents.plan_document(answer.group, answer.plan)):
+    if not answered(arguments, show_what_if.plan_document(answer.group, answer.plan)):
         show_what_if.show_plan(Console(), answer.group, answer.plan)
         _note(answer.group)
     return ExitCode.CLEAN
@@ -76,8 +76,8 @@ def _size(arguments: Namespace) -> int:
         raise CaseError("--spare is for the verdicts on all groups: leave out --group or --spare")
     with opened(arguments) as warehouse:
         answer = warehouse.size(arguments.group, **goals._asdict(), load=load, **_request(arguments, warehouse))
-    if not answered(arguments, what_if_documents.size_document(answer.group, answer.size)):
-        show_what_if.show_size(Console(), answer.group, answer.size)
+    if not answered(arguments, show_size.size_document(answer.group, answer.size)):
+        show_size.show_size(Console(), answer.group, answer.size)
         _note(answer.group)
     return ExitCode.CLEAN
 
@@ -97,8 +97,8 @@ def _fleet_size(arguments: Namespace, goals: Goals, load: float) -> int:
     with opened(arguments) as warehouse:
         request = _request(arguments, warehouse)
         answer = warehouse.fleet_size(goals.utilization or 1.0, load=load, spare=spare, **request)
-    if not answered(arguments, what_if_documents.fleet_document(answer.interval, answer.needs)):
-        show_what_if.show_fleet(Console(), answer.interval, answer.needs)
+    if not answered(arguments, show_size.fleet_document(answer.interval, answer.needs)):
+        show_size.show_fleet(Console(), answer.interval, answer.needs)
     return ExitCode.CLEAN
 
 
