@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.cli.commands.incidents import incidents_document
-from spark_jobs.cli.show_incidents import show_incidents
+from spark_jobs.cli.commands.incidents import incidents_document, show_incidents
 from spark_jobs.domain.coverage import NO_COVERAGE, Coverage, GroupCoverage, Seen, SilentTime
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.show.incidents import Incidents

@@ -11,8 +11,8 @@ from rich.text import Text
 from spark_jobs.cli.commands.backfill import show_backfill
 from spark_jobs.cli.commands.clients import show_clients
 from spark_jobs.cli.commands.maintain import show_maintained
+from spark_jobs.cli.commands.run import show_findings
 from spark_jobs.cli.commands.runs import show_runs
-from spark_jobs.cli.show_incidents import show_findings
 from spark_jobs.cli.tables import folded
 from spark_jobs.cli.validation import show_failures
 from spark_jobs.domain.model.intervals import Interval

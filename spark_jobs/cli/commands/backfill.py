@@ -16,9 +16,9 @@ from rich.text import Text
 
 from spark_jobs.api.start import snapshots_of, spark_for
 from spark_jobs.cli import terminal
+from spark_jobs.cli.commands.run import findings_text
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.exit_codes import steps_exit_code
-from spark_jobs.cli.show_incidents import findings_text
 from spark_jobs.cli.tables import Column, show_table
 from spark_jobs.domain.model.intervals import EVER, Interval, format_utc
 from spark_jobs.domain.model.severities import SEVERITIES

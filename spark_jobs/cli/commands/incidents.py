@@ -1,8 +1,9 @@
 """List incidents, or show one in full."""
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from itertools import chain
 from typing import Any
 
@@ -13,18 +14,32 @@ from spark_jobs.cli.commands.explain import recorder_lines_of, show_explanation
 from spark_jobs.cli.documents import answered, coverage_document
 from spark_jobs.cli.exit_codes import exit_code
 from spark_jobs.cli.questions import opened, show_age, time_of
-from spark_jobs.cli.show_incidents import ORDERS, show_incidents
-from spark_jobs.cli.terminal import print_line, print_to_stderr, show_next
+from spark_jobs.cli.tables import Column, known, severity_text, show_table
+from spark_jobs.cli.terminal import local, print_line, print_to_stderr, show_next, zone_name
+from spark_jobs.domain.coverage import Coverage
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.model.intervals import duration_text
+from spark_jobs.domain.model.window import from_micros, second_text
 from spark_jobs.domain.phrases import count
 from spark_jobs.errors import UsageError
 from spark_jobs.show.incidents import Incidents
-from spark_jobs.show.text.incident_text import incident_lines
+from spark_jobs.show.text.incident_text import attention, deletion_text, incident_lines, incidents_text, peak_text
 from spark_jobs.show.text.interval_text import TextLine
 from spark_jobs.store.read.stored import StoredTables
 
 _INCIDENT_FILTERS = ("interval", "last", "open", "cluster", "group", "rule", "severity", "client", "id")
+#: Groups named in a plain line; more are counted.
+_NAMED = 3
+#: So much of an id is enough for `--id`.
+_ID = 8
+#: By `--sort`, what comes first is greatest.
+ORDERS: Mapping[str, Callable[[Incident], Any]] = {
+    "worst": attention,
+    "newest": lambda incident: incident.opened_at,
+    "oldest": lambda incident: -incident.opened_at,
+    "longest": lambda incident: incident.last_seen_at - incident.opened_at,
+    "peak-backlog": lambda incident: -1 if incident.peak_backlog_messages is None else incident.peak_backlog_messages,
+}
 
 
 def incidents_command(arguments: Namespace) -> int:
@@ -79,3 +94,70 @@ def incidents_document(incidents: Incidents) -> dict[str, Any]:
 def _in_full(stored: StoredTables, incident: Incident) -> Iterator[TextLine]:
     start, end = from_micros(incident.opened_at), from_micros(incident.last_seen_at)
     return chain(incident_lines(incident), recorder_lines_of(stored, incident.rule, incident.cluster, start, end))
+
+
+def show_incidents(console: Console, incidents: Sequence[Incident], coverage: Coverage) -> None:
+    """A line for each incident, in the order given, and what the answer stands on if there is none, or if it is not
+    about the whole.
+    """
+    title = f"Incidents ({zone_name()})"
+    show_table(console, title, [*_columns(incidents)], incidents, incidents_text(incidents, coverage))
+    for sentence in coverage.lacks():
+        print_line(console, sentence)
+
+
+def _columns(incidents: Sequence[Incident]) -> Iterator[Column[Incident]]:
+    yield Column("", lambda incident: severity_text(incident.severity), "{}", fixed=True)
+    yield Column("rule", lambda incident: incident.rule, _rule, fixed=True)
+    if len({incident.cluster for incident in incidents}) > 1:
+        yield Column("cluster", lambda incident: incident.cluster, "cluster={}", fold=True)
+    yield Column("group", _first_group, lambda _: "", fold=True)
+    if any(incident.teams for incident in incidents):
+        yield Column("team", lambda incident: ",".join(incident.teams), _teams, fold=True)
+    yield from _COLUMNS
+
+
+def _rule(incident: Incident) -> str:
+    groups = incident.consumer_groups
+    return f"{incident.rule} {_named('group', groups) if len(groups) <= _NAMED else f'groups={len(groups)}'}"
+
+
+def _first_group(incident: Incident) -> tuple[str, str | None]:
+    more = len(incident.consumer_groups) - 1
+    return incident.consumer_groups[0], f"and {more:,} more" if more else None
+
+
+def _teams(incident: Incident) -> str:
+    return _named("team", incident.teams)
+
+
+def _named(name: str, names: Sequence[str]) -> str:
+    return f"{name}{'s' if len(names) > 1 else ''}={','.join(names)}" if names else ""
+
+
+def _since(incident: Incident) -> str:
+    return f"since={second_text(incident.opened_at)}"
+
+
+def _lasted(incident: Incident) -> str:
+    lasted = duration_text(timedelta(microseconds=incident.last_seen_at - incident.opened_at))
+    if incident.resolved_at is None:
+        return f"{lasted}, open"
+    return f"{lasted}, deleted" if deletion_text(incident.resolution) else lasted
+
+
+_COLUMNS: tuple[Column[Incident], ...] = (
+    Column(
+        "since", lambda incident: f"{local(from_micros(incident.opened_at)):%m-%d %H:%M}", _since, fixed=True, drop=1
+    ),
+    Column("lasted", _lasted, "({})", fixed=True, drop=2),
+    Column(
+        "peak\nbacklog",
+        lambda incident: known(peak_text(incident)),
+        right=True,
+        fixed=True,
+        drop=3,
+    ),
+    Column("id", lambda incident: incident.incident_id[:_ID], "id={}", fixed=True),
+    Column("what happened", lambda incident: incident.headline, "{}", cut=True, drop=4),
+)
