@@ -26,13 +26,13 @@ from spark_jobs.cli.commands import COMMANDS, GROUPS, Command, function_named, h
 from spark_jobs.cli.commands.backfill import bar_on, show_backfill
 from spark_jobs.cli.commands.demo import show_next_steps
 from spark_jobs.cli.commands.run import show_findings
+from spark_jobs.cli.commands.validate import show_failures
 from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.environment import filters_from_environment, with_environment
 from spark_jobs.cli.exit_codes import run_exit_code, steps_exit_code
 from spark_jobs.cli.main import build_parser
 from spark_jobs.cli.options import OPTIONS
 from spark_jobs.cli.terminal import QUIET, own_command, printable, progress_on, show_next
-from spark_jobs.cli.validation import show_failures
 from spark_jobs.domain.coverage import NO_COVERAGE, Coverage, GroupCoverage, Seen
 from spark_jobs.domain.model.intervals import Interval, StepGrid, duration_text
 from spark_jobs.errors import ExitCode, PublishConflictError, QualityError, SetupError, WarehouseError

@@ -16,9 +16,8 @@ from pyarrow import parquet
 
 import rebalance_audit
 from schemas import AUDIT_RUNS, FINDINGS, TABLES
-from spark_jobs.cli import validation
 from spark_jobs.cli.commands import COMMANDS as ALL
-from spark_jobs.cli.commands import backfill, late
+from spark_jobs.cli.commands import backfill, late, validate
 from spark_jobs.cli.commands.run import run_document
 from spark_jobs.cli.documents import answered, as_json
 from spark_jobs.cli.main import main
@@ -181,7 +180,7 @@ DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {
         for outcome in (_RECORD, PublishConflictError("e"))
     ],
     "runs --missing": [{"missing": _MISSING}],
-    "validate": [validation._validation_document(Validation("r", HOUR, [_FAILED], Path("p")), [_FAILED])],
+    "validate": [validate._validation_document(Validation("r", HOUR, [_FAILED], Path("p")), [_FAILED])],
     "verify": [vars(Verified("r", HOUR, {}, "1", "2"))],
     "maintain": [
         {

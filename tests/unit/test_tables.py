@@ -13,8 +13,8 @@ from spark_jobs.cli.commands.clients import show_clients
 from spark_jobs.cli.commands.maintain import show_maintained
 from spark_jobs.cli.commands.run import show_findings
 from spark_jobs.cli.commands.runs import show_runs
+from spark_jobs.cli.commands.validate import show_failures
 from spark_jobs.cli.tables import folded
-from spark_jobs.cli.validation import show_failures
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError
 from spark_jobs.operate.filling import Filling
