@@ -40,25 +40,27 @@ def _recorded(name: str) -> Callable[[GroupTime], Any]:
     return lambda group_time: group_time.recorded_outcome and attrgetter(name)(group_time.recorded_outcome)
 
 
-#: By the name that a program reads: what a person reads, and the value.
-_MEASURES: Mapping[str, tuple[str, Callable[[GroupTime], Any]]] = {
+_WHOLE, _REAL = pa.int64(), pa.float64()
+#: By the name that a program reads: what a person reads, the type of the column, and the value.
+_MEASURES: Mapping[str, tuple[str, pa.DataType, Callable[[GroupTime], Any]]] = {
     "replayed_seconds": (
         "time in which owners are known",
+        _REAL,
         lambda time: time.recorded_outcome.replayed if time.recorded_outcome else 0.0,
     ),
-    "incidents": ("incidents that began", lambda time: len(time.incidents)),
-    "rebalances": ("rebalances", _recorded("outcome.rebalances")),
-    "queues_moved": ("queues moved", _recorded("outcome.moves")),
-    "members": ("members (mean)", _recorded("outcome.members")),
-    "idle_members": ("idle members (mean)", _recorded("outcome.idle")),
-    "unassigned_queues": ("queues without owner (mean)", _recorded("outcome.unassigned_queues")),
-    "double_owned_queues": ("queues owned twice (mean)", _recorded("outcome.double_owned_queues")),
-    "busiest_member": ("queues of the busiest member", _recorded("outcome.busiest")),
-    "produced_messages_per_second": ("messages in, per second", _recorded("produced_messages_per_second")),
-    "consumed_messages_per_second": ("messages out, per second", _recorded("consumed_messages_per_second")),
-    "highest_backlog": ("highest backlog (messages)", _recorded("outcome.highest")),
-    "last_backlog": ("backlog at the end (messages)", _recorded("outcome.last")),
-    "consumed_twice": ("messages consumed twice", _recorded("outcome.consumed_twice")),
+    "incidents": ("incidents that began", _WHOLE, lambda time: len(time.incidents)),
+    "rebalances": ("rebalances", _WHOLE, _recorded("outcome.rebalances")),
+    "queues_moved": ("queues moved", _WHOLE, _recorded("outcome.moves")),
+    "members": ("members (mean)", _REAL, _recorded("outcome.members")),
+    "idle_members": ("idle members (mean)", _REAL, _recorded("outcome.idle")),
+    "unassigned_queues": ("queues without owner (mean)", _REAL, _recorded("outcome.unassigned_queues")),
+    "double_owned_queues": ("queues owned twice (mean)", _REAL, _recorded("outcome.double_owned_queues")),
+    "busiest_member": ("queues of the busiest member", _WHOLE, _recorded("outcome.busiest")),
+    "produced_messages_per_second": ("messages in, per second", _REAL, _recorded("produced_messages_per_second")),
+    "consumed_messages_per_second": ("messages out, per second", _REAL, _recorded("consumed_messages_per_second")),
+    "highest_backlog": ("highest backlog (messages)", _WHOLE, _recorded("outcome.highest")),
+    "last_backlog": ("backlog at the end (messages)", _WHOLE, _recorded("outcome.last")),
+    "consumed_twice": ("messages consumed twice", _WHOLE, _recorded("outcome.consumed_twice")),
 }
 
 
@@ -66,9 +68,7 @@ _COMPARED = pa.schema(
     {
         **dict.fromkeys(("cluster", "consumer_group"), pa.string()),
         **dict.fromkeys(("start", "end"), pa.timestamp("us", "UTC")),
-        **dict.fromkeys(_MEASURES, pa.float64()),
-        **dict.fromkeys(("incidents", "rebalances", "queues_moved", "busiest_member"), pa.int64()),
-        **dict.fromkeys(("highest_backlog", "last_backlog", "consumed_twice"), pa.int64()),
+        **{name: kind for name, (_, kind, _) in _MEASURES.items()},
         "incident_ids": pa.list_(pa.string()),
     }
 )
@@ -99,7 +99,8 @@ def _line(group_time: GroupTime) -> str:
 
 
 def _text(name: str, group_time: GroupTime) -> str:
-    value = _MEASURES[name][1](group_time)
+    _, _, measured = _MEASURES[name]
+    value = measured(group_time)
     if value is None:
         return UNKNOWN
     if name == "replayed_seconds":
@@ -115,7 +116,7 @@ def compared_rows(times: Sequence[GroupTime]) -> list[dict[str, Any]]:
             "consumer_group": group_time.consumer_group,
             "start": group_time.interval.start,
             "end": group_time.interval.end,
-            **{name: value(group_time) for name, (_, value) in _MEASURES.items()},
+            **{name: value(group_time) for name, (_, _, value) in _MEASURES.items()},
             "incident_ids": [incident.incident_id for incident in group_time.incidents],
         }
         for group_time in times
