@@ -53,14 +53,10 @@ def _missing_steps(arguments: Namespace) -> int:
 
 
 def _missing_table(missing: Sequence[Run]) -> pa.Table:
-    rows = [
-        {name: row[name] for name in ("cluster", "why")}
-        | {"interval_start": row["interval"].start, "interval_end": row["interval"].end}
-        for row in missing
-    ]
+    rows = [{**row, "interval_start": row["interval"].start, "interval_end": row["interval"].end} for row in missing]
     text, time = pa.string(), pa.timestamp("us", "UTC")
     columns = {"cluster": text, "interval_start": time, "interval_end": time, "why": text}
-    return pa.Table.from_pylist(rows, pa.schema(list(columns.items())))
+    return pa.Table.from_pylist(rows, pa.schema(columns))
 
 
 def show_missing(console: Console, missing: Sequence[Run] | None) -> None:
