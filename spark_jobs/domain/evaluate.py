@@ -1,6 +1,6 @@
 """The kernel: what was recorded of one consumer group → everything that its steps publish."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby
@@ -25,9 +25,9 @@ from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.rules.findings import findings
+from spark_jobs.domain.status.capacity import GroupInStep
 from spark_jobs.domain.status.group_status import GroupStatus, group_status
 from spark_jobs.domain.status.strategy_comparison import OtherStrategies, StrategyComparison, strategy_comparison
-from spark_jobs.domain.what_if.answer import advice_in_numbers
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,17 @@ class EvaluatedStep:
 
 
 def evaluate(
-    history: GroupHistory, configured: StrategySettings, settings: AuditSettings, start: int, end: int
+    history: GroupHistory,
+    configured: StrategySettings,
+    settings: AuditSettings,
+    start: int,
+    end: int,
+    advice_in_numbers: Callable[[AuditedStep, StrategySettings, GroupInStep], str | None] = lambda *_: None,
 ) -> Iterator[EvaluatedStep]:
     """One per audit step of `[start, end)`, microseconds on the grid, of which the history knows anything.
 
     A step depends on the snapshots of its own window only, and on what was seen for `settings.sightings` before it.
-    Raises nothing that a snapshot could cause.
+    `advice_in_numbers`: as for `group_status`. Raises nothing that a snapshot could cause.
     """
     replays, other_strategies = Replays(configured), OtherStrategies(configured)
     for step_start in range(start, end, settings.step):
@@ -60,7 +65,7 @@ def evaluate(
         if step.intervals or step.memberships or step.client_states or _is_known_otherwise(step):
             step_findings = findings(step, RULES)
             backlogs = topic_backlogs(step, unconsumed_times(step_findings))
-            in_numbers = partial(advice_in_numbers, step, configured=configured)
+            in_numbers = partial(advice_in_numbers, step, configured)
             status = group_status(step, step_findings, backlogs, in_numbers)
             yield EvaluatedStep(step, step_findings, status, strategy_comparison(step, other_strategies), backlogs)
 

@@ -12,6 +12,7 @@ import pytest
 from spark_jobs.domain.evaluate import EvaluatedStep, evaluate
 from spark_jobs.domain.model.window import HOUR
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.domain.what_if.answer import advice_in_numbers
 from tests.support.kernel import settings
 from tests.support.synthetic_groups.healthy import HEALTHY, Kind
 from tests.support.synthetic_groups.planted import PLANTED
@@ -38,7 +39,7 @@ def groups() -> Groups:
 def evaluated(kind: str, life: Kind, number: int) -> EvaluatedStep:
     random = Random(f"{SEED} {kind} {number}")
     history = recorded(f"{kind}-{number}", life(random), random)
-    (step,) = evaluate(history, StrategySettings(), SETTINGS, START, START + HOUR)
+    (step,) = evaluate(history, StrategySettings(), SETTINGS, START, START + HOUR, advice_in_numbers)
     return step
 
 

@@ -19,6 +19,7 @@ from spark_jobs.domain.model.series import Series, State, coded
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.domain.what_if.answer import advice_in_numbers
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Row, outcomes
 from spark_jobs.ingest.silent_brokers import without_silent_brokers
@@ -60,7 +61,7 @@ def evaluated(
     return [
         step
         for history in group_histories(rows, sighted)
-        for step in evaluate(history, configured, settings, first, end)
+        for step in evaluate(history, configured, settings, first, end, advice_in_numbers)
     ]
 
 

@@ -13,6 +13,7 @@ from spark_jobs.domain.evaluate import EvaluatedStep, evaluate
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.intervals import Interval, as_utc
 from spark_jobs.domain.model.window import to_micros
+from spark_jobs.domain.what_if.answer import advice_in_numbers
 from spark_jobs.pipeline.publish.rows import tables
 from spark_jobs.store.read.stored import rows
 from tests.spark.recording.conftest import CONFIGURATION, EXAMPLE, ROOT
@@ -61,7 +62,7 @@ def _steps(history: GroupHistory, step_seconds: int, run: Interval) -> Iterator[
     configuration = load(CONFIGURATION).model_copy(update={"step_seconds": step_seconds})
     key = history.cluster, history.consumer_group
     settings, configured = audit_settings(configuration, *key), strategy_settings(configuration, *key)
-    return evaluate(history, configured, settings, to_micros(run.start), to_micros(run.end))
+    return evaluate(history, configured, settings, to_micros(run.start), to_micros(run.end), advice_in_numbers)
 
 
 def write_warehouse(folder: Path, published: Published, step_seconds: int) -> None:

@@ -34,7 +34,7 @@ _PLAYED = 0.5
 _MATRICES = ("end_offset", "consumer_offset", "pull_offset", "last_timestamp", "present")
 
 
-def advice_in_numbers(step: AuditedStep, group: GroupInStep, configured: StrategySettings) -> str | None:
+def advice_in_numbers(step: AuditedStep, configured: StrategySettings, group: GroupInStep) -> str | None:
     """In words, or why it is unknown, if the advice does not say yet that something is; None where nothing is known to
     have piled up, or nothing that can be simulated would have helped.
 

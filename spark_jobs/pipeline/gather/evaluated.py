@@ -16,6 +16,7 @@ from spark_jobs.config import Configuration, audit_settings, strategy_settings
 from spark_jobs.domain.evaluate import evaluate
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.window import to_micros
+from spark_jobs.domain.what_if.answer import advice_in_numbers
 from spark_jobs.pipeline.exchange import RESULTS, STEP_KEY, own_columns
 from spark_jobs.pipeline.gather.checked import Checked, checked
 from spark_jobs.pipeline.gather.gather import Gathered, over_groups
@@ -104,6 +105,7 @@ def _evaluated(states: pa.Table, samples: pa.Table, *, spec: RunSpec, configurat
             audit_settings(configuration, history.cluster, history.consumer_group),
             start,
             end,
+            advice_in_numbers,
         )
     ]
     written = tables(evaluated, spec.topic)

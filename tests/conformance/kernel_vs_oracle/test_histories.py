@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 
 from spark_jobs.domain.evaluate import evaluate
+from spark_jobs.domain.what_if.answer import advice_in_numbers
 from tests.conformance.kernel_vs_oracle import by_kernel, by_oracle
 from tests.conformance.kernel_vs_oracle.courses import SETTINGS
 from tests.conformance.kernel_vs_oracle.examples import few, many
@@ -17,7 +18,7 @@ _NOTHING = Said([], [], [], None, None, {}, {}, [])
 def check_equal(recording: Recording) -> None:
     group = recording.group
     history = by_kernel.history_of(group)
-    evaluated = evaluate(history, group.configured, SETTINGS, START, recording.end)
+    evaluated = evaluate(history, group.configured, SETTINGS, START, recording.end, advice_in_numbers)
     found = {step.step.window.start: by_kernel.said(step) for step in evaluated}
     for window in recording.windows():
         expected, said = by_oracle.said(group, window, SETTINGS.thresholds), found.get(window.start, _NOTHING)

@@ -14,6 +14,7 @@ from spark_jobs.domain.kernel.backlog import TopicBacklog
 from spark_jobs.domain.model.history import ClientHistory, GroupHistory, OffsetSamples
 from spark_jobs.domain.model.series import Series
 from spark_jobs.domain.model.severities import SEVERITIES
+from spark_jobs.domain.what_if.answer import advice_in_numbers
 from tests.conformance.kernel_vs_oracle.by_kernel import history_of
 from tests.conformance.kernel_vs_oracle.courses import SETTINGS, STEP
 from tests.conformance.kernel_vs_oracle.examples import few, many
@@ -25,7 +26,7 @@ T = TypeVar("T")
 
 
 def evaluated(recording: Recording, history: GroupHistory) -> list[EvaluatedStep]:
-    return list(evaluate(history, recording.group.configured, SETTINGS, START, recording.end))
+    return list(evaluate(history, recording.group.configured, SETTINGS, START, recording.end, advice_in_numbers))
 
 
 def published(evaluated_step: EvaluatedStep) -> tuple[Any, ...]:
@@ -45,7 +46,7 @@ def check_cutting(recording: Recording) -> None:
     for start in range(START, recording.end, STEP):
         window = SETTINGS.window(start)
         history = history_of(_seen_between(recording.group, window.read_from, window.end))
-        found += list(evaluate(history, recording.group.configured, SETTINGS, start, window.end))
+        found += list(evaluate(history, recording.group.configured, SETTINGS, start, window.end, advice_in_numbers))
     whole = evaluated(recording, history_of(recording.group))
     assert list(map(published, found)) == list(map(published, whole))
 

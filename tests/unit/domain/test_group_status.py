@@ -39,7 +39,7 @@ def status(*intervals: RebalanceInterval, progress: Sequence[IntervalProgress] =
 
 def status_of(step: AuditedStep, findings: Sequence[Finding]) -> GroupStatus:
     """The status of a group that has one."""
-    status = group_status(step, findings, (), partial(advice_in_numbers, step, configured=StrategySettings()))
+    status = group_status(step, findings, (), partial(advice_in_numbers, step, StrategySettings()))
     assert status is not None
     return status
 
@@ -55,7 +55,7 @@ def test_fields_are_those_of_the_table() -> None:
 
 def test_a_group_without_an_interval_in_the_step_has_no_status() -> None:
     for step in (audited_step(), audited_step(replayed(-60, 0, owned((0,))))):
-        assert group_status(step, [], (), partial(advice_in_numbers, step, configured=StrategySettings())) is None
+        assert group_status(step, [], (), partial(advice_in_numbers, step, StrategySettings())) is None
 
 
 def test_a_group_that_was_never_replayed_is_unknown() -> None:

@@ -20,7 +20,7 @@ History = Callable[[], list[AuditedStep]]
 def answer(history: list[AuditedStep], limit: Limit, messages: int, readable: int, members: int) -> str | None:
     held_back = HeldBack(limit, 4, messages, 1000, readable, members)
     return advice_in_numbers(
-        history[0], GroupInStep(members, readable, True, held_back=[held_back]), StrategySettings()
+        history[0], StrategySettings(), GroupInStep(members, readable, True, held_back=[held_back])
     )
 
 
@@ -135,11 +135,11 @@ def test_of_what_is_unknown_one_sentence_is_enough() -> None:
     )
     for unknown, at_first in ((1, 0), (0, 1)):
         group = GroupInStep(0, 4, True, unknown, [held], at_first)
-        assert advice_in_numbers(history[0], group, StrategySettings()) is None
+        assert advice_in_numbers(history[0], StrategySettings(), group) is None
 
 
 def test_what_was_not_held_back_is_not_played() -> None:
     held = HeldBack(Limit.ALLOCATION, 0, 0, 0, 8, 2)
     for none in ([], [held]):
         group = GroupInStep(2, 8, True, held_back=none)
-        assert advice_in_numbers(twins()[0], group, StrategySettings()) is None
+        assert advice_in_numbers(twins()[0], StrategySettings(), group) is None

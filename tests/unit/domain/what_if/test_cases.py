@@ -123,7 +123,7 @@ def test_without_rooms_there_is_none() -> None:
 def test_the_answer_has_a_number_for_groups_with_rooms() -> None:
     # b1 takes 20 of 40 messages a second, and so would another one beside it.
     held = HeldBack(Limit.LISTENER, 4, 12_000, 1000, 4, 1)
-    answer = advice_in_numbers(history(["b1"], ["b1"], rate(5))[0], GroupInStep(1, 4, True, held_back=[held]), NEARBY)
+    answer = advice_in_numbers(history(["b1"], ["b1"], rate(5))[0], NEARBY, GroupInStep(1, 4, True, held_back=[held]))
     assert answer == "With 1 more member the highest backlog would have been about 0 instead of 12,000."
 
 
@@ -131,7 +131,7 @@ def test_without_a_room_for_a_twin_there_is_no_number() -> None:
     ends = StrategySettings("MACHINE_ROOM_NEARBY-AVG", broker_room="(b)", client_room="^(.)1$")
     given = steps(lambda _: ["b1", "b1"], [rate(10)] * 4, [rate(10)] * 2 + [nothing] * 2, configured=ends)
     held = HeldBack(Limit.DUPLICATE_IDS, 2, 12_000, 1000, 4, 2)
-    assert advice_in_numbers(given[0], GroupInStep(2, 4, True, held_back=[held]), ends) == (
+    assert advice_in_numbers(given[0], ends, GroupInStep(2, 4, True, held_back=[held])) == (
         "How large the backlog would have been otherwise is unknown: the pattern for rooms does not find that of a "
         "member with another id."
     )
