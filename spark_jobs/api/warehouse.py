@@ -217,8 +217,8 @@ class AuditedWarehouse:
         line: `"--strategy CONSISTENT_HASH --load x2"`. docs/what-if.md lists them. Raises `CaseError`, also without a
         case, and `TypeError` for an option that does not exist.
         """
-        from spark_jobs.domain.what_if.case_words import CASE_OPTIONS, case_words, cases_of
         from spark_jobs.show.what_if import what_if
+        from spark_jobs.what_if.case_words import CASE_OPTIONS, case_words, cases_of
 
         if unknown := options.keys() - CASE_OPTIONS:
             raise TypeError(f"what_if has no {', '.join(sorted(unknown))}: its options are {', '.join(CASE_OPTIONS)}")
@@ -254,8 +254,8 @@ class AuditedWarehouse:
         The goals: that the busiest member does at most that share of what it can at the peak (0 to 1), never more
         messages behind, and drained within so many seconds.
         """
-        from spark_jobs.domain.what_if.size import Goals
         from spark_jobs.show.size import sized
+        from spark_jobs.what_if.size import Goals
 
         scope = Scope(self.time(_a_day_or(since, until), until, cluster), cluster, group)
         goals = Goals(utilization, backlog, drained)

@@ -13,11 +13,11 @@ from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import UNKNOWN, backlog_bound, count, number_text, rate_text
-from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison, Scaled
-from spark_jobs.domain.what_if.pace import MemberPace
-from spark_jobs.domain.what_if.plan import Plan, PlannedMember, PlannedSize
 from spark_jobs.installation import documentation
 from spark_jobs.show.what_if import GroupSteps
+from spark_jobs.what_if.outcome import CaseOutcome, Comparison, Scaled
+from spark_jobs.what_if.pace import MemberPace
+from spark_jobs.what_if.plan import Plan, PlannedMember, PlannedSize
 
 #: The most members whose pace is given in words.
 _NAMED = 8

@@ -7,12 +7,12 @@ from itertools import pairwise
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.domain.what_if.outcome import RecordedOutcome, recorded_outcome
 from spark_jobs.errors import IntervalError
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.what_if import group_steps
 from spark_jobs.store.read.published import Scope, published_tables
 from spark_jobs.store.read.stored import StoredTables
+from spark_jobs.what_if.outcome import RecordedOutcome, recorded_outcome
 
 
 @dataclass(frozen=True)

@@ -11,20 +11,20 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.rules import unobserved
-from spark_jobs.domain.what_if.fleet_size import (
-    FleetNeed,
-    PublishedStep,
-    SizeVerdict,
-    fleet_need,
-    why_no_verdict,
-)
-from spark_jobs.domain.what_if.size import Goals, Size, refuted, size
 from spark_jobs.show.coverage import observed_parts
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.what_if import GroupSteps, Say, group_steps, known
 from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables
 from spark_jobs.store.read.stored import StoredTables, tuples
+from spark_jobs.what_if.fleet_size import (
+    FleetNeed,
+    PublishedStep,
+    SizeVerdict,
+    fleet_need,
+    why_no_verdict,
+)
+from spark_jobs.what_if.size import Goals, Size, refuted, size
 
 
 def sized(stored: StoredTables, scope: Scope, goals: Goals, load: float, say: Say) -> tuple[GroupSteps, Size]:

@@ -18,9 +18,6 @@ from spark_jobs.domain.model.history import RETRY, GroupHistory
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.what_if.cases import Case, with_new_room
-from spark_jobs.domain.what_if.outcome import Comparison, compare
-from spark_jobs.domain.what_if.plan import Plan, plan
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.pipeline.gather.checked import Checked, checked
 from spark_jobs.pipeline.gather.histories import histories
@@ -29,6 +26,9 @@ from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.arrow_types import arrow_schema
 from spark_jobs.store.read.published import Scope, check_group, published_tables, run_of_step
 from spark_jobs.store.read.stored import Filter, StoredTables
+from spark_jobs.what_if.cases import Case, with_new_room
+from spark_jobs.what_if.outcome import Comparison, compare
+from spark_jobs.what_if.plan import Plan, plan
 
 Say = Callable[[str], None]
 _Answer = TypeVar("_Answer")

@@ -12,15 +12,15 @@ from spark_jobs.domain.evaluate import EvaluatedStep, evaluate
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.intervals import Interval, StepGrid
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.domain.what_if.cases import Case, Change
-from spark_jobs.domain.what_if.outcome import CaseOutcome, compare
-from spark_jobs.domain.what_if.size import Goals, refuted, size
 from spark_jobs.errors import StrategyError
 from spark_jobs.pipeline.publish.rows import tables
 from spark_jobs.show.size import fleet_needs
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import Scope
 from spark_jobs.store.read.stored import rows
+from spark_jobs.what_if.cases import Case, Change
+from spark_jobs.what_if.outcome import CaseOutcome, compare
+from spark_jobs.what_if.size import Goals, refuted, size
 from tests.spark.recording.conftest import CONFIGURATION, EXAMPLE, ROOT
 from tests.support.kernel import recorded_rows
 from tests.support.recordings import recorded, write_warehouse

@@ -12,7 +12,7 @@ import pytest
 from spark_jobs.domain.evaluate import EvaluatedStep, evaluate
 from spark_jobs.domain.model.window import HOUR
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.what_if.answer import advice_in_numbers
+from spark_jobs.what_if.answer import advice_in_numbers
 from tests.support.kernel import settings
 from tests.support.synthetic_groups.healthy import HEALTHY, Kind
 from tests.support.synthetic_groups.planted import PLANTED

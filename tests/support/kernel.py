@@ -19,12 +19,12 @@ from spark_jobs.domain.model.series import Series, State, coded
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings, to_micros
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.what_if.answer import advice_in_numbers
 from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.recording import Row, outcomes
 from spark_jobs.ingest.silent_brokers import without_silent_brokers
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.publish.rows import tables
+from spark_jobs.what_if.answer import advice_in_numbers
 from tests.support.gathered import Rows, gathered
 from tests.support.times import START
 

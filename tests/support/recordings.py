@@ -13,9 +13,9 @@ from spark_jobs.domain.evaluate import EvaluatedStep, evaluate
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.intervals import Interval, as_utc
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.domain.what_if.answer import advice_in_numbers
 from spark_jobs.pipeline.publish.rows import tables
 from spark_jobs.store.read.stored import rows
+from spark_jobs.what_if.answer import advice_in_numbers
 from tests.spark.recording.conftest import CONFIGURATION, EXAMPLE, ROOT
 from tests.support.kernel import group_histories, recorded_rows
 from tests.support.stored import audit_run, write

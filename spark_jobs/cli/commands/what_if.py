@@ -16,11 +16,11 @@ from spark_jobs.cli.documents import answered
 from spark_jobs.cli.questions import opened, time_of
 from spark_jobs.cli.terminal import printable, show_next
 from spark_jobs.domain.phrases import UNFILTERED
-from spark_jobs.domain.what_if.case_words import CASE_OPTIONS, case_words, load_of, words_of
-from spark_jobs.domain.what_if.size import Goals
 from spark_jobs.errors import CaseError, ExitCode
 from spark_jobs.show.files import check_writable
 from spark_jobs.show.what_if import GroupSteps
+from spark_jobs.what_if.case_words import CASE_OPTIONS, case_words, load_of, words_of
+from spark_jobs.what_if.size import Goals
 
 #: Percent that the busiest member has to do at the peak, at most, unless `--size` says otherwise.
 _USUAL_UTILIZATION = 70

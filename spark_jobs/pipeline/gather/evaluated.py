@@ -16,7 +16,6 @@ from spark_jobs.config import Configuration, audit_settings, strategy_settings
 from spark_jobs.domain.evaluate import evaluate
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.domain.what_if.answer import advice_in_numbers
 from spark_jobs.pipeline.exchange import RESULTS, STEP_KEY, own_columns
 from spark_jobs.pipeline.gather.checked import Checked, checked
 from spark_jobs.pipeline.gather.gather import Gathered, over_groups
@@ -25,6 +24,7 @@ from spark_jobs.pipeline.publish.rows import results, seen, tables, tables_of
 from spark_jobs.pipeline.quality.facts import facts_of_outputs
 from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.spark_types import struct_type, union_of
+from spark_jobs.what_if.answer import advice_in_numbers
 
 #: Columns of published rows: whether their group was last published for one topic only, or without its coverage.
 IN_PART, WITHOUT_COVERAGE = "in_part", "without_coverage"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from spark_jobs.domain.evaluate import evaluate
-from spark_jobs.domain.what_if.answer import advice_in_numbers
+from spark_jobs.what_if.answer import advice_in_numbers
 from tests.conformance.kernel_vs_oracle import by_kernel, by_oracle
 from tests.conformance.kernel_vs_oracle.courses import SETTINGS
 from tests.conformance.kernel_vs_oracle.examples import few, many

@@ -14,7 +14,7 @@ from spark_jobs.domain.kernel.backlog import TopicBacklog
 from spark_jobs.domain.model.history import ClientHistory, GroupHistory, OffsetSamples
 from spark_jobs.domain.model.series import Series
 from spark_jobs.domain.model.severities import SEVERITIES
-from spark_jobs.domain.what_if.answer import advice_in_numbers
+from spark_jobs.what_if.answer import advice_in_numbers
 from tests.conformance.kernel_vs_oracle.by_kernel import history_of
 from tests.conformance.kernel_vs_oracle.courses import SETTINGS, STEP
 from tests.conformance.kernel_vs_oracle.examples import few, many

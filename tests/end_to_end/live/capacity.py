@@ -13,8 +13,8 @@ import numpy as np
 from spark_jobs.domain.model.history import ClientHistory
 from spark_jobs.domain.model.window import MILLISECOND
 from spark_jobs.domain.status.throughput import AS_SET, Changes, throughputs
-from spark_jobs.domain.what_if.cases import EVERYBODY, Case
-from spark_jobs.domain.what_if.pace import Members
+from spark_jobs.what_if.cases import EVERYBODY, Case
+from spark_jobs.what_if.pace import Members
 from tests.end_to_end.live import processes, scenario
 from tests.end_to_end.live.cluster import Cluster, cluster
 from tests.support.kernel import group_histories, recorded_rows

@@ -19,7 +19,7 @@ from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.attribution import TopicGrowth, attribution
 from spark_jobs.domain.status.backlog import Backlog, queue_intervals
 from spark_jobs.domain.status.group_status import GroupStatus, group_status
-from spark_jobs.domain.what_if.answer import advice_in_numbers
+from spark_jobs.what_if.answer import advice_in_numbers
 from tests.support.builders import audited_step, interval, replayed
 from tests.support.findings import finding
 from tests.support.kernel import SETTINGS, WINDOW

@@ -16,8 +16,8 @@ from schemas import AUDIT_RUNS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPS
 from spark_jobs.cli.show_what_if import show_plan
 from spark_jobs.config import Configuration
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.what_if.plan import Plan, PlannedMember, PlannedSize
 from spark_jobs.show.what_if import GroupSteps
+from spark_jobs.what_if.plan import Plan, PlannedMember, PlannedSize
 from tests.support.commands import Typed
 from tests.support.consoles import shown
 from tests.support.snapshots import membership, offsets

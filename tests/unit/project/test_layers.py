@@ -170,11 +170,11 @@ def test_files_that_a_text_names_exist() -> None:
     assert missing == []
 
 
-def test_the_domain_asks_no_clock() -> None:
+def test_the_domain_and_what_if_ask_no_clock() -> None:
     asked = [
         f"{path}:{node.lineno}"
         for path, tree in modules()
-        if layer_of(path).startswith("domain")
+        if layer_of(path).startswith(("domain", "what_if"))
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in ("now", "today", "utcnow")
     ]

@@ -6,8 +6,8 @@ import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.window import SECOND, to_micros
-from spark_jobs.domain.what_if.pace import Members, Pace, StalledTime, hand_over_pause, members_of, uncommitted_seconds
-from spark_jobs.domain.what_if.recorded import Recorded, recorded
+from spark_jobs.what_if.pace import Members, Pace, StalledTime, hand_over_pause, members_of, uncommitted_seconds
+from spark_jobs.what_if.recorded import Recorded, recorded
 from tests.support.times import HOUR
 from tests.support.what_if import nothing, rate, steps
 

@@ -11,9 +11,9 @@ from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rocketmq.strategies import AVG, StrategySettings
 from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit, more_members, more_members_help, worst
 from spark_jobs.domain.status.throughput import Changes, throughputs
-from spark_jobs.domain.what_if.cases import EVERYBODY, Case, Change, with_new_room
-from spark_jobs.domain.what_if.outcome import CaseOutcome, Comparison, compare
 from spark_jobs.errors import StrategyError
+from spark_jobs.what_if.cases import EVERYBODY, Case, Change, with_new_room
+from spark_jobs.what_if.outcome import CaseOutcome, Comparison, compare
 
 #: What would have helped, by what held the group back, where members would not.
 _COUNTERFACTUALS = {

@@ -7,11 +7,11 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import Inputs, replayed
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit
-from spark_jobs.domain.what_if.answer import advice_in_numbers
-from spark_jobs.domain.what_if.case_words import cases_of
-from spark_jobs.domain.what_if.cases import UNCHANGED_CASE, Case, Change, recorded_id, with_new_room
-from spark_jobs.domain.what_if.outcome import compare
 from spark_jobs.errors import CaseError
+from spark_jobs.what_if.answer import advice_in_numbers
+from spark_jobs.what_if.case_words import cases_of
+from spark_jobs.what_if.cases import UNCHANGED_CASE, Case, Change, recorded_id, with_new_room
+from spark_jobs.what_if.outcome import compare
 from tests.support.what_if import Messages, nothing, rate, steps
 
 QUEUES = (("a", 0), ("a", 1), ("b", 0))

@@ -9,8 +9,8 @@ from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rocketmq.strategies import CONSISTENT_HASH, POP, STRATEGY_NAMES
 from spark_jobs.domain.status.throughput import Changes
-from spark_jobs.domain.what_if.cases import EVERYBODY, Autoscaler, Case, Change
 from spark_jobs.errors import CaseError
+from spark_jobs.what_if.cases import EVERYBODY, Autoscaler, Case, Change
 
 #: A client's settings, in the units of `Changes`, within RocketMQ's own limits (DefaultMQPushConsumerImpl.checkConfig).
 _SETTINGS = {

@@ -16,13 +16,13 @@ from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.phrases import count, did_you_mean, names_text
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.utilization import Bottleneck
-from spark_jobs.domain.what_if.autoscale import autoscaled
-from spark_jobs.domain.what_if.cases import UNCHANGED_CASE, Case, recorded_id
-from spark_jobs.domain.what_if.fluid import Amounts
-from spark_jobs.domain.what_if.pace import MemberPace, hand_over_pause, members_of, uncommitted_seconds
-from spark_jobs.domain.what_if.recorded import Assignment, BacklogCourse, Recorded, recorded, spans_of, within
-from spark_jobs.domain.what_if.simulation import Simulation, assignments_in, simulate
 from spark_jobs.errors import CaseError
+from spark_jobs.what_if.autoscale import autoscaled
+from spark_jobs.what_if.cases import UNCHANGED_CASE, Case, recorded_id
+from spark_jobs.what_if.fluid import Amounts
+from spark_jobs.what_if.pace import MemberPace, hand_over_pause, members_of, uncommitted_seconds
+from spark_jobs.what_if.recorded import Assignment, BacklogCourse, Recorded, recorded, spans_of, within
+from spark_jobs.what_if.simulation import Simulation, assignments_in, simulate
 
 RECORDED = "really happened"
 NO_BACKLOG_KNOWN = "no queue has a known backlog while the group was replayed"

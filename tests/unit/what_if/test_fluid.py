@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spark_jobs.domain.what_if.fluid import Service, flow
+from spark_jobs.what_if.fluid import Service, flow
 
 ONE_OF_TWO = Service(np.array([0, 0]), np.array([0, 1]))
 

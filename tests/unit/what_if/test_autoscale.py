@@ -7,8 +7,8 @@ import pytest
 
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.what_if.cases import Autoscaler, Case
-from spark_jobs.domain.what_if.outcome import CaseOutcome, Scaled, compare
+from spark_jobs.what_if.cases import Autoscaler, Case
+from spark_jobs.what_if.outcome import CaseOutcome, Scaled, compare
 from tests.support.what_if import Messages, rate, reported_by, steps
 
 

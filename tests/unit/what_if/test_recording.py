@@ -15,14 +15,14 @@ from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import SECOND, to_micros
-from spark_jobs.domain.what_if.cases import UNCHANGED_CASE
-from spark_jobs.domain.what_if.outcome import compare
-from spark_jobs.domain.what_if.pace import members_of
-from spark_jobs.domain.what_if.recorded import Recorded, recorded, within
-from spark_jobs.domain.what_if.simulation import assignments_in, simulate
+from spark_jobs.what_if.cases import UNCHANGED_CASE
+from spark_jobs.what_if.outcome import compare
+from spark_jobs.what_if.pace import members_of
+from spark_jobs.what_if.recorded import Recorded, recorded, within
+from spark_jobs.what_if.simulation import assignments_in, simulate
 from tests.support.kernel import audited_steps, group_histories, recorded_rows
 
-EXAMPLES = Path(__file__).parents[4] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 HOUR = Interval.parse("2026-11-21T02:00/2026-11-21T03:00")
 #: The times of the recording's README are seconds after this.
 T0 = to_micros(Interval.parse("2026-11-21T02:01:54.278Z/2026-11-21T03:00").start)

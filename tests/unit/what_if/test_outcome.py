@@ -5,9 +5,9 @@ import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.what_if.cases import UNCHANGED_CASE, Case, Change
-from spark_jobs.domain.what_if.outcome import NO_BACKLOG_KNOWN, NO_PACE, CaseOutcome, Comparison, compare
 from spark_jobs.errors import StrategyError
+from spark_jobs.what_if.cases import UNCHANGED_CASE, Case, Change
+from spark_jobs.what_if.outcome import NO_BACKLOG_KNOWN, NO_PACE, CaseOutcome, Comparison, compare
 from tests.support.what_if import nothing, rate, steps, twins
 
 TWINS, TWO = ["c1", "c1"], ["c1", "c2"]

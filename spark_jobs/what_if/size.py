@@ -11,12 +11,12 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.what_if.cases import Case, Change
-from spark_jobs.domain.what_if.fluid import Amounts, Places, inflow
-from spark_jobs.domain.what_if.outcome import CaseOutcome, compare, drained_after
-from spark_jobs.domain.what_if.pace import members_of, uncommitted_seconds
-from spark_jobs.domain.what_if.recorded import Assignment, BacklogCourse, Recorded, recorded
-from spark_jobs.domain.what_if.simulation import assignments_in, simulate
+from spark_jobs.what_if.cases import Case, Change
+from spark_jobs.what_if.fluid import Amounts, Places, inflow
+from spark_jobs.what_if.outcome import CaseOutcome, compare, drained_after
+from spark_jobs.what_if.pace import members_of, uncommitted_seconds
+from spark_jobs.what_if.recorded import Assignment, BacklogCourse, Recorded, recorded
+from spark_jobs.what_if.simulation import assignments_in, simulate
 
 #: A peak is the highest rate over so many seconds, looked at once per so many.
 _PEAK_SECONDS, _EVERY_SECONDS = 300, 60

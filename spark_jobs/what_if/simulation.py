@@ -15,11 +15,11 @@ from spark_jobs.domain.kernel.triggers import moved_between
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.allocation import unresolvable_room
-from spark_jobs.domain.what_if.cases import Case, recorded_id
-from spark_jobs.domain.what_if.fluid import Amounts, Service, flow, inflow
-from spark_jobs.domain.what_if.pace import KnownRates, Members
-from spark_jobs.domain.what_if.recorded import Assignment, BacklogCourse, Recorded, spans_of
 from spark_jobs.errors import StrategyError
+from spark_jobs.what_if.cases import Case, recorded_id
+from spark_jobs.what_if.fluid import Amounts, Service, flow, inflow
+from spark_jobs.what_if.pace import KnownRates, Members
+from spark_jobs.what_if.recorded import Assignment, BacklogCourse, Recorded, spans_of
 
 
 def assignments_in(case: Case, recorded: Recorded, replays: Replays) -> dict[str, list[Assignment]]:

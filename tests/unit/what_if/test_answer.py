@@ -8,7 +8,7 @@ import pytest
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit
-from spark_jobs.domain.what_if.answer import advice_in_numbers
+from spark_jobs.what_if.answer import advice_in_numbers
 from tests.support.what_if import client_row, nothing, rate, reported_by, steps, twins
 
 ONE, TWINS, TWO = ["c1"], ["c1", "c1"], ["c1", "c2"]

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.rocketmq.strategies import NEW
-from spark_jobs.domain.what_if.cases import Autoscaler, Case, Change
-from spark_jobs.domain.what_if.fluid import inflow
-from spark_jobs.domain.what_if.pace import Members
-from spark_jobs.domain.what_if.recorded import Assignment, Recorded, spans_of
-from spark_jobs.domain.what_if.simulation import Run, Simulation, assignment_of
+from spark_jobs.what_if.cases import Autoscaler, Case, Change
+from spark_jobs.what_if.fluid import inflow
+from spark_jobs.what_if.pace import Members
+from spark_jobs.what_if.recorded import Assignment, Recorded, spans_of
+from spark_jobs.what_if.simulation import Run, Simulation, assignment_of
 
 #: Nothing is changed within this part of what is wanted (`--horizontal-pod-autoscaler-tolerance`).
 _TOLERANCE = 0.1

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.what_if.cases import Case
-from spark_jobs.domain.what_if.recorded import Assignment, BacklogCourse, Messages, Recorded
+from spark_jobs.what_if.cases import Case
+from spark_jobs.what_if.recorded import Assignment, BacklogCourse, Messages, Recorded
 
 Amounts = NDArray[np.float64]
 Places = NDArray[np.int64]

@@ -13,8 +13,8 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.history import OffsetSamples
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.status.throughput import Changes, Rates, Throughput, Times
-from spark_jobs.domain.what_if.cases import Case, recorded_id
-from spark_jobs.domain.what_if.recorded import BacklogCourse, Messages, Recorded, spans_of
+from spark_jobs.what_if.cases import Case, recorded_id
+from spark_jobs.what_if.recorded import BacklogCourse, Messages, Recorded, spans_of
 
 #: A pace is what a member with a backlog kept up for so long, in seconds; else what it did for so long.
 _REACHED_SECONDS, _SEEN_SECONDS = 60, 20

@@ -6,7 +6,7 @@ import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.what_if.size import Goals, Size, refuted, size
+from spark_jobs.what_if.size import Goals, Size, refuted, size
 from tests.support.what_if import Messages, nothing, rate, reported_by, steps
 
 
