@@ -13,7 +13,7 @@ from spark_jobs.domain.status.capacity import GroupInStep, HeldBack, Limit, more
 from spark_jobs.domain.status.throughput import Changes, throughputs
 from spark_jobs.errors import StrategyError
 from spark_jobs.what_if.cases import EVERYBODY, Case, Change, with_new_room
-from spark_jobs.what_if.outcome import CaseOutcome, Comparison, compare
+from spark_jobs.what_if.outcome import CaseOutcome, Comparison, compare, model_error
 
 #: What would have helped, by what held the group back, where members would not.
 _COUNTERFACTUALS = {
@@ -23,9 +23,6 @@ _COUNTERFACTUALS = {
     Limit.LISTENER_AND_QUEUES: Case("twice the consume threads", changes={EVERYBODY: Changes(threads_times=2)}),
     Limit.QUEUES: Case("twice the queues and members", members=Change("x", 2), queues=Change("x", 2)),
 }
-#: The model explains a backlog if, on average, it is no further from it than this part of the highest, or so many
-#: messages.
-_ERROR, _ERROR_MESSAGES = 0.1, 20
 #: A case does not help if this part of the highest backlog is left; a queue is hot with this part of the messages,
 #: and twice an even one.
 _NO_HELP, _HOT = 0.9, 0.5
@@ -100,7 +97,7 @@ def _why_unknown(compared: Comparison, held_back: HeldBack) -> str | None:
         return "most of it was in queues with an unknown offset or owner, or in retry topics"
     if case.highest is None:
         return "no member was seen to consume, or reports how fast it is"
-    if error is None or error > max(_ERROR * highest, _ERROR_MESSAGES):
+    if error is None or error > model_error(highest):
         return "the simulation does not reproduce the recorded backlog either"
     if case.at_most and case.highest >= highest:
         return "the members do not report how fast they are, and were never seen at their limit"

@@ -7,14 +7,15 @@ from typing import NamedTuple
 
 from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.ownership import DUPLICATE_SUFFIX, Inputs, with_own_ids
+from spark_jobs.domain.kernel.ownership import DUPLICATE_SUFFIX, Inputs, Replays, implementations, with_own_ids
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.message_queue import java_order
-from spark_jobs.domain.rocketmq.allocation import room_of
+from spark_jobs.domain.rocketmq.allocation import room_of, unresolvable_room
 from spark_jobs.domain.rocketmq.strategies import AVG, NEW, UNKNOWN_STRATEGY, StrategySettings
 from spark_jobs.domain.status.throughput import AS_SET, Changes
-from spark_jobs.errors import CaseError
+from spark_jobs.errors import CaseError, StrategyError
+from spark_jobs.what_if.recorded import Assignment, Recorded
 
 #: Stands for all members whose client id is not named.
 EVERYBODY = ""
@@ -121,6 +122,28 @@ UNCHANGED_CASE = Case()
 def recorded_id(client_id: str) -> str:
     """The id that a connection had before it got one of its own."""
     return client_id.partition(DUPLICATE_SUFFIX)[0]
+
+
+def assignments_in(case: Case, recorded: Recorded, replays: Replays) -> dict[str, list[Assignment]]:
+    """By topic, in order of time. Raises `StrategyError` where the settings of the case's strategy are missing."""
+    return {topic: [assignment_of(case, span, replays) for span in spans] for topic, spans in recorded.replayed.items()}
+
+
+def assignment_of(case: Case, span: Assignment, replays: Replays) -> Assignment:
+    """The span as it would have been. Raises `StrategyError` as `assignments_in`, and where a member or a broker is in
+    no room: then every client keeps what it had. So it does where other members or queues would meet a strategy that
+    is not known.
+    """
+    inputs = case.inputs(span.interval)
+    client_ids = [member.client_id for member in inputs.members]
+    is_as_recorded = client_ids == [*span.client_ids] and inputs.queues == span.interval.queues
+    for implementation in implementations(inputs.members):
+        if implementation.parameters.holders is not None and not is_as_recorded:
+            raise StrategyError(f"{case.label}: the strategy of the members is not known: name or configure one")
+        strategy = replays.settings.named(*implementation)
+        if why := unresolvable_room(strategy, inputs.topic, inputs.queues, client_ids):
+            raise StrategyError(f"{case.label}: {strategy.name} cannot be played: {why}")
+    return span._replace(allocation=replays.allocation(inputs), client_ids=client_ids)
 
 
 def with_new_room(configured: StrategySettings, steps: Sequence[AuditedStep]) -> StrategySettings:

@@ -17,15 +17,15 @@ from spark_jobs.domain.phrases import count, did_you_mean, names_text
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.utilization import Bottleneck
 from spark_jobs.errors import CaseError
-from spark_jobs.what_if.autoscale import autoscaled
-from spark_jobs.what_if.cases import UNCHANGED_CASE, Case, recorded_id
+from spark_jobs.what_if.cases import UNCHANGED_CASE, Case, assignments_in, recorded_id
 from spark_jobs.what_if.fluid import Amounts
 from spark_jobs.what_if.pace import MemberPace, hand_over_pause, members_of, uncommitted_seconds
-from spark_jobs.what_if.recorded import Assignment, BacklogCourse, Recorded, recorded, spans_of, within
-from spark_jobs.what_if.simulation import Simulation, assignments_in, simulate
+from spark_jobs.what_if.recorded import Assignment, Recorded, recorded, spans_of
+from spark_jobs.what_if.simulation import Simulation, play
 
-RECORDED = "really happened"
 NO_BACKLOG_KNOWN = "no queue has a known backlog while the group was replayed"
+#: The model may be wrong by this part of the highest backlog, or by so many messages.
+_ERROR, _ERROR_MESSAGES = 0.1, 20
 NO_PACE = "no member was seen to consume, so the pace is unknown: set it with --speed CLIENT_ID=MESSAGES_PER_SECOND"
 
 
@@ -88,100 +88,70 @@ def compare(steps: Sequence[AuditedStep], cases: Iterable[Case], configured: Str
         return None
     members = replace(members_of(history), pause=pause, uncommitted=uncommitted_seconds(history.course))
     known = steps[0].replays or Replays(configured)
-    owned = assignments_in(UNCHANGED_CASE, history, known.under(configured))
-    again = simulate(UNCHANGED_CASE, owned, history, members)
-    real = _outcome(RECORDED, owned, history, _really(history, owned))
+    as_configured = known.under(configured)
+    again, real = play(UNCHANGED_CASE, history, members, as_configured), recorded_outcome(history, as_configured)
     outcomes = []
     for case in cases:
         _check_case(case, history)
-        replays = known.under(case.settings(configured))
-        owned = assignments_in(case, history, replays)
-        played = autoscaled(case, history, members, replays) if case.scaler else simulate(case, owned, history, members)
-        outcome = _outcome(case.label, played.owned if played else owned, history, played)
-        outcomes.append(replace(outcome, scaled=_scaled(played.owned)) if played and case.scaler else outcome)
+        played = play(case, history, members, known.under(case.settings(configured)))
+        outcomes.append(outcome_of(case, played, history))
     return Comparison(history.course.times.tolist(), real, outcomes, _error(history, again), members.member_paces())
 
 
-@dataclass(frozen=True)
-class RecordedOutcome:
-    """Outcome of the recording over some time; rates None: unknown; `replayed`: seconds in which owners are known."""
-
-    outcome: CaseOutcome
-    produced_messages_per_second: float | None
-    consumed_messages_per_second: float | None
-    replayed: float
-
-
-def recorded_outcome(
-    steps: Sequence[AuditedStep], start: int, end: int, configured: StrategySettings, label: str
-) -> RecordedOutcome | None:
-    """From `start` to `end` (microseconds) of the steps of one group, in order. None: no topic was replayed then."""
-    recording = recorded(steps)
-    history = recording and within(recording, start, end)
-    if history is None:
-        return None
-    owned = assignments_in(UNCHANGED_CASE, history, Replays(configured))
-    replayed = sum(length for length, _ in _shares(owned)) / SECOND
-    course, outcome = history.course, _outcome(label, owned, history, _really(history, owned))
-    return RecordedOutcome(outcome, _rate(course, course.produced), _rate(course, course.consumed), replayed)
-
-
-def _rate(course: BacklogCourse, amounts: Amounts) -> float | None:
-    """Messages a second of all queues together, each over the time in which it is known."""
-    rates = course.rates(amounts)
-    known = ~np.isnan(rates)
-    return float(rates[known].sum()) if known.any() else None
-
-
-def _error(history: Recorded, again: Simulation | None) -> float | None:
-    if again is None or np.isnan(again.waiting).all():
-        return None
-    return float(np.nanmean(np.abs(again.waiting - history.course.total)))
-
-
-def _really(history: Recorded, owned: Mapping[str, Sequence[Assignment]]) -> Simulation:
-    """The recorded backlog in the form of a simulation."""
-    course, twice = history.course, 0.0
+def recorded_outcome(history: Recorded, replays: Replays) -> CaseOutcome:
+    """The outcome that really happened, by the recorded backlog."""
+    course, owned, twice = history.course, assignments_in(UNCHANGED_CASE, history, replays), 0.0
     for assignment in (assignment for of_topic in owned.values() for assignment in of_topic):
         first, last = np.searchsorted(course.times, (assignment.start, assignment.end)).clip(0, len(course.times) - 1)
         for column, owners in course.by_column(assignment, assignment.allocation.owners):
             if len(owners) > 1:
                 consumed = course.consumed[last, column] - course.consumed[first, column]
                 twice += float(consumed) * (len(owners) - 1)
-    return Simulation(owned, course.total, twice)
+    return outcome_of(Case("really happened"), Simulation(course, owned, course.total, twice), history)
 
 
-def _outcome(
-    label: str, owned: Mapping[str, Sequence[Assignment]], history: Recorded, played: Simulation | None
-) -> CaseOutcome:
-    lengths, shares = zip(*_shares(owned), strict=True)
-    members, unassigned_queues, double_owned_queues, idle = np.average(
-        np.array(shares, float)[:, :4], axis=0, weights=np.array(lengths, float)
-    ).tolist()
+def _error(history: Recorded, again: Simulation) -> float | None:
+    if np.isnan(again.waiting).all():
+        return None
+    return float(np.nanmean(np.abs(again.waiting - history.course.total)))
+
+
+def outcome_of(case: Case, played: Simulation, history: Recorded) -> CaseOutcome:
+    """The outcome of a case that was played over the history."""
+    lengths, shares = _shares(played.owned)
+    members, unassigned_queues, double_owned_queues, idle, _ = np.average(shares, axis=0, weights=lengths).tolist()
     moves = [
         moved_between(before.allocation, after.allocation).moved
-        for assignments in owned.values()
+        for assignments in played.owned.values()
         for before, after in pairwise(assignments)
         if before.end == after.start and before.allocation is not after.allocation
     ]
-    busiest = max(share.busiest for share in shares)
-    counted = CaseOutcome(label, members, unassigned_queues, double_owned_queues, idle, busiest, sum(moves), len(moves))
-    if not history.course.known.any() or (played is not None and np.isnan(played.waiting).all()):
-        return replace(counted, unknown=NO_BACKLOG_KNOWN)
-    if played is None:
-        return replace(counted, unknown=NO_PACE)
+    busiest = int(shares[:, -1].max())
+    counted = CaseOutcome(
+        case.label, members, unassigned_queues, double_owned_queues, idle, busiest, sum(moves), len(moves)
+    )
+    if case.scaler and played.paced:
+        counted = replace(counted, scaled=_scaled(lengths, shares[:, 0]))
     known = np.flatnonzero(~np.isnan(played.waiting))
+    if not len(known):
+        unknown = NO_BACKLOG_KNOWN if played.paced or not history.course.known.any() else NO_PACE
+        return replace(counted, unknown=unknown)
     curve, times = played.waiting[known], history.course.times[known]
     return replace(
         counted,
         highest=round(float(curve.max())),
         last=round(float(curve[-1])),
-        drained_after=drained_after(curve, times, history.allowed_lag),
+        drained_after=_drained_after(curve, times, history.allowed_lag),
         consumed_twice=round(played.twice),
         at_most=played.at_most,
         limited_by=_limited_by(played),
         curve=played.waiting,
     )
+
+
+def model_error(highest: int) -> float:
+    """By how many messages the model may be wrong where this is the highest backlog."""
+    return max(_ERROR * highest, _ERROR_MESSAGES)
 
 
 def _limited_by(played: Simulation) -> str | None:
@@ -190,40 +160,32 @@ def _limited_by(played: Simulation) -> str | None:
     return Bottleneck.PULLS if 2 * len(played.by_pulls) > len(played.strained) else Bottleneck.LISTENER
 
 
-def drained_after(curve: Amounts, times: NDArray[np.int64], allowed_lag: int) -> int | None:
+def _drained_after(curve: Amounts, times: NDArray[np.int64], allowed_lag: int) -> int | None:
     """Seconds from the highest backlog until there is hardly any."""
     top = int(np.argmax(curve))
     drained = np.flatnonzero(curve[top:] <= max(allowed_lag, curve[top] / 10))
     return int(times[top + drained[0]] - times[top]) // SECOND if len(drained) else None
 
 
-class _Share(NamedTuple):
-    """Members, queues without and with several owners, idle members, and the most queues of one connection."""
-
-    members: int
-    unassigned_queues: int
-    double_owned_queues: int
-    idle: int
-    busiest: int
-
-
-def _shares(owned: Mapping[str, Sequence[Assignment]]) -> list[tuple[int, _Share]]:
+def _shares(owned: Mapping[str, Sequence[Assignment]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Microseconds and share over all topics of every span with a replayed topic; each state is counted once."""
-    share_of_state: dict[tuple[int, ...], _Share] = {}
-    shares = []
+    share_of_state: dict[tuple[int, ...], tuple[int, ...]] = {}
+    lengths, shares = [], []
     for start, end, replayed in spans_of(owned):
         if replayed:
             state = tuple(id(assignment.allocation) for assignment in replayed)
             if state not in share_of_state:
                 share_of_state[state] = _share(replayed)
-            shares.append((end - start, share_of_state[state]))
-    return shares
+            lengths.append(end - start)
+            shares.append(share_of_state[state])
+    return np.array(lengths), np.array(shares)
 
 
-def _share(replayed: Sequence[Assignment]) -> _Share:
+def _share(replayed: Sequence[Assignment]) -> tuple[int, ...]:
+    """Members, queues without and with several owners, idle members, and the most queues of one connection."""
     queues = queues_per_connection((assignment.client_ids, assignment.allocation) for assignment in replayed)
     counts = [assignment.allocation.counts for assignment in replayed]
-    return _Share(
+    return (
         len(queues),
         sum(of_topic.unassigned_queues for of_topic in counts),
         sum(of_topic.double_owned_queues for of_topic in counts),
@@ -232,12 +194,10 @@ def _share(replayed: Sequence[Assignment]) -> _Share:
     )
 
 
-def _scaled(owned: Mapping[str, Sequence[Assignment]]) -> Scaled:
-    shares = _shares(owned)
-    sizes = [share.members for _, share in shares]
-    changes = sum(before != after for before, after in pairwise(sizes))
-    hours = sum(length * share.members for length, share in shares) / (3600 * SECOND)
-    return Scaled(min(sizes), max(sizes), changes, hours)
+def _scaled(lengths: NDArray[np.int64], sizes: NDArray[np.int64]) -> Scaled:
+    """`sizes`: connections in each of the spans of these lengths."""
+    hours = int((lengths * sizes).sum()) / (3600 * SECOND)
+    return Scaled(int(sizes.min()), int(sizes.max()), int(np.count_nonzero(np.diff(sizes))), hours)
 
 
 #: Members that an error names, at most.

@@ -12,10 +12,9 @@ from spark_jobs.domain.kernel.members import connections_of
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.what_if.cases import Case, Change
+from spark_jobs.what_if.cases import Case, Change, assignments_in
 from spark_jobs.what_if.pace import KnownRates, Members, members_of
 from spark_jobs.what_if.recorded import Recorded, recorded
-from spark_jobs.what_if.simulation import assignments_in
 
 
 class PlannedMember(NamedTuple):

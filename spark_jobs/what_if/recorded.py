@@ -76,6 +76,12 @@ class BacklogCourse:
         grown = np.where(known, np.diff(messages, axis=0), 0).sum(axis=0)
         return np.asarray(np.divide(grown, seconds, out=np.full(len(seconds), np.nan), where=seconds > 0))
 
+    def rate(self, messages: Messages) -> float | None:
+        """Of all queues together, the sum of their `rates`; None: unknown."""
+        rates = self.rates(messages)
+        known = ~np.isnan(rates)
+        return float(rates[known].sum()) if known.any() else None
+
     @property
     def total(self) -> Messages:
         """Messages that wait at each time in the queues known then, or else known from then on; NaN: none is."""
@@ -106,6 +112,11 @@ class Recorded:
     def client_ids(self) -> set[str]:
         """Those of all members that there ever were."""
         return {client_id for interval in self.intervals for client_id in interval.client_ids}
+
+    @property
+    def replayed_seconds(self) -> float:
+        """Seconds in which the owners of any topic are known."""
+        return sum(end - start for start, end, replayed in spans_of(self.replayed) if replayed) / SECOND
 
 
 def within(history: Recorded, start: int, end: int) -> Recorded | None:

@@ -1,6 +1,6 @@
 """A case played over what was recorded: who would have owned what, and what would have waited."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -10,64 +10,53 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.ownership import Replays, implementations
+from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.triggers import moved_between
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rocketmq.allocation import unresolvable_room
-from spark_jobs.errors import StrategyError
-from spark_jobs.what_if.cases import Case, recorded_id
+from spark_jobs.domain.rocketmq.strategies import NEW
+from spark_jobs.what_if.autoscale import scaled_spans
+from spark_jobs.what_if.cases import Case, assignments_in, recorded_id
 from spark_jobs.what_if.fluid import Amounts, Service, flow, inflow
 from spark_jobs.what_if.pace import KnownRates, Members
 from spark_jobs.what_if.recorded import Assignment, BacklogCourse, Recorded, spans_of
 
 
-def assignments_in(case: Case, recorded: Recorded, replays: Replays) -> dict[str, list[Assignment]]:
-    """By topic, in order of time. Raises `StrategyError` where the settings of the case's strategy are missing."""
-    return {topic: [assignment_of(case, span, replays) for span in spans] for topic, spans in recorded.replayed.items()}
-
-
-def assignment_of(case: Case, span: Assignment, replays: Replays) -> Assignment:
-    """The span as it would have been. Raises `StrategyError` as `assignments_in`, and where a member or a broker is in
-    no room: then every client keeps what it had. So it does where other members or queues would meet a strategy that
-    is not known.
-    """
-    inputs = case.inputs(span.interval)
-    client_ids = [member.client_id for member in inputs.members]
-    is_as_recorded = client_ids == [*span.client_ids] and inputs.queues == span.interval.queues
-    for implementation in implementations(inputs.members):
-        if implementation.parameters.holders is not None and not is_as_recorded:
-            raise StrategyError(f"{case.label}: the strategy of the members is not known: name or configure one")
-        strategy = replays.settings.named(*implementation)
-        if why := unresolvable_room(strategy, inputs.topic, inputs.queues, client_ids):
-            raise StrategyError(f"{case.label}: {strategy.name} cannot be played: {why}")
-    return span._replace(allocation=replays.allocation(inputs), client_ids=client_ids)
-
-
 @dataclass
 class Simulation:
-    """`waiting`: messages at each of the recorded times, NaN where nothing is claimed; `twice`: messages consumed more
-    often than once; `strained`: client ids that had a backlog, and those of them whose pulls held back more of it than
-    their listeners (`by_pulls`); `at_most`: of one of them it is not known how fast it could be.
+    """`course`: what was produced in the case; `owned`: who owned what, by topic; `waiting`: messages at each time of
+    the course, NaN where nothing is claimed; `twice`: messages consumed more often than once; `strained`: client ids
+    that had a backlog, and those of them whose pulls held back more of it than their listeners (`by_pulls`); `at_most`:
+    of one of them it is not known how fast it could be. Not `paced`: nothing is claimed, as nothing shows how fast an
+    owner is.
     """
 
+    course: BacklogCourse
     owned: Mapping[str, Sequence[Assignment]]
     waiting: Amounts
-    twice: float
+    twice: float = 0.0
     strained: set[str] = field(default_factory=set)
     by_pulls: set[str] = field(default_factory=set)
     at_most: bool = False
+    paced: bool = True
 
 
-def simulate(
-    case: Case, owned: Mapping[str, Sequence[Assignment]], recorded: Recorded, members: Members
-) -> Simulation | None:
-    """Messages that wait, given who owns what; None: of some owner nothing shows how fast it could be."""
-    run = Run(case, inflow(case, recorded), members)
-    owners = {own[0] for of_topic in owned.values() for assignment in of_topic for own in run.owned(assignment)}
-    if any(run.rates_of(client_id) is None for client_id in owners):
-        return None
-    return run.played(spans_of(owned), owned)
+def play(case: Case, recorded: Recorded, members: Members, replays: Replays) -> Simulation:
+    """The case over the recorded time. Raises `StrategyError` as `assignments_in`."""
+    owned, course = assignments_in(case, recorded, replays), inflow(case, recorded)
+    run = _Run(case, course, members)
+    if case.scaler:
+        client_ids = {*recorded.client_ids, f"{NEW}0000"}
+    else:
+        client_ids = {own[0] for of_topic in owned.values() for assignment in of_topic for own in run.owned(assignment)}
+    result = Simulation(course, owned, np.full(len(course.times), np.nan))
+    result.paced = all(run.rates_of(client_id) for client_id in client_ids)
+    if result.paced and case.scaler:
+        result.owned = scaled = defaultdict[str, list[Assignment]](list)
+        run.play(result, scaled_spans(case, case.scaler, recorded, replays, lambda: float(run.waits.sum()), scaled))
+    elif result.paced:
+        run.play(result, spans_of(owned))
+    return result
 
 
 #: A client id, the column of a queue that it owns, and by how many of its connections.
@@ -75,7 +64,7 @@ _OwnedQueue = tuple[str, int, int]
 
 
 @dataclass
-class Run:
+class _Run:
     """One case while it is played, per queue: messages that wait, whether they are `claimed` as known, and pauses."""
 
     case: Case
@@ -106,11 +95,8 @@ class Run:
             ]
         return self._owned[key]
 
-    def played(
-        self, spans: Iterable[tuple[int, int, Sequence[Assignment]]], owned: Mapping[str, Sequence[Assignment]]
-    ) -> Simulation:
-        """The result, played span by span; each is asked for after the one before. The pace of all owners is known."""
-        result = Simulation(owned, np.full(len(self.course.times), np.nan), 0.0)
+    def play(self, result: Simulation, spans: Iterable[tuple[int, int, Sequence[Assignment]]]) -> None:
+        """Span by span; each is asked for after the one before. The pace of all owners is known."""
         cuts, before = self._cuts(), dict[str, Assignment]()
         resumed: list[int] = []
         for start, end, replayed in spans:
@@ -125,7 +111,6 @@ class Run:
             inside += [row for row in resumed_rows if first < row < last]
             for row, stop in pairwise(sorted({max(first, 1), *inside, max(last, 1)})):
                 self._span(result, slice(row, stop), replayed, start)
-        return result
 
     def _handed_over(self, before: Mapping[str, Assignment], replayed: Iterable[Assignment]) -> list[int]:
         """The columns of the queues that changed owner."""

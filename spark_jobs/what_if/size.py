@@ -1,7 +1,7 @@
 """How many members a group needs: the fewest with which the recorded time would have gone well."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -9,21 +9,20 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.ownership import Replays
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.what_if.cases import Case, Change
-from spark_jobs.what_if.fluid import Amounts, Places, inflow
-from spark_jobs.what_if.outcome import CaseOutcome, compare, drained_after
-from spark_jobs.what_if.pace import members_of, uncommitted_seconds
-from spark_jobs.what_if.recorded import Assignment, BacklogCourse, Recorded, recorded
-from spark_jobs.what_if.simulation import assignments_in, simulate
+from spark_jobs.what_if.fluid import Amounts, Places
+from spark_jobs.what_if.outcome import CaseOutcome, compare, model_error, outcome_of
+from spark_jobs.what_if.pace import Members, members_of, uncommitted_seconds
+from spark_jobs.what_if.recorded import BacklogCourse, Recorded, recorded
+from spark_jobs.what_if.simulation import Simulation, play
 
 #: A peak is the highest rate over so many seconds, looked at once per so many.
 _PEAK_SECONDS, _EVERY_SECONDS = 300, 60
 #: No group is tried with more members than this, or more times its queues.
 _MOST_MEMBERS, _MOST_QUEUES = 1024, 8
-#: The model may be wrong by this part of the highest backlog, or by so many messages.
-_ERROR, _ERROR_MESSAGES = 0.1, 20
 
 
 class Goals(NamedTuple):
@@ -85,14 +84,17 @@ def size(steps: Sequence[AuditedStep], goals: Goals, load: float, configured: St
     if history is None:
         return None
     last = [spans[-1].interval for spans in history.replayed.values()]
-    trials = _Trials(history, load, Replays(configured), max(len(interval.queues or ()) for interval in last))
+    queues = max(len(interval.queues or ()) for interval in last)
+    uncommitted = uncommitted_seconds(history.course)
+    known = replace(members_of(history), stalled_times=(), uncommitted=uncommitted)
+    trials = _Trials(history, known, Replays(configured), queues, load)
     members = max(len(interval.members or ()) for interval in last)
     wanted = [(goal, number) for goal, number in goals._asdict().items() if number is not None]
     needs = [GoalSize(goal, number, trials.smallest(goal, number)) for goal, number in wanted]
     course = replace(history.course, produced=history.course.produced * load)
     peaks = _peak_windows(course)[1].sum(axis=1)
     peak = float(peaks.max()) if peaks.size else None
-    return Size(members, trials.queues, peak, trials.tried_with(members, 1), needs)
+    return Size(members, queues, peak, trials.of(members, 1), needs)
 
 
 def _of_size(members: int, times: int, load: float) -> Case:
@@ -101,33 +103,29 @@ def _of_size(members: int, times: int, load: float) -> Case:
     return Case(f"{members}", members=Change("=", members), queues=queues, load=load)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Trials:
     """The group with other numbers of members, each tried once; `queues`: of the topic with most."""
 
     history: Recorded
-    load: float
+    members: Members
     replays: Replays
     queues: int
-
-    def __post_init__(self) -> None:
-        uncommitted = uncommitted_seconds(self.history.course)
-        self.members = replace(members_of(self.history), stalled_times=(), uncommitted=uncommitted)
-        self.tried: dict[int, SizeOutcome] = {}
+    load: float
 
     def smallest(self, goal: str, wanted: float) -> SizeOutcome | None:
         """The fewest members that reach the goal: twice as many until it is enough, then in between."""
         most = min(_MOST_MEMBERS, _MOST_QUEUES * max(self.queues, 1))
         too_few, enough = 0, 1
-        while not self._reaches(goal, wanted, self.of(enough)):
+        while not self._reaches(goal, wanted, self._with_queues(enough)):
             if enough >= most:
                 return None
             too_few, enough = enough, min(2 * enough, most)
         while enough - too_few > 1:
             middle = (too_few + enough) // 2
-            is_enough = self._reaches(goal, wanted, self.of(middle))
+            is_enough = self._reaches(goal, wanted, self._with_queues(middle))
             too_few, enough = (too_few, middle) if is_enough else (middle, enough)
-        return self.of(enough)
+        return self._with_queues(enough)
 
     def _reaches(self, goal: str, wanted: float, outcome: SizeOutcome) -> bool:
         if outcome.unassigned_queues:
@@ -142,47 +140,42 @@ class _Trials:
         allowed = self.history.allowed_lag * len(self.history.course.queues)
         return outcome.backlog <= allowed or (outcome.drained is not None and outcome.drained <= wanted)
 
-    def of(self, members: int) -> SizeOutcome:
+    def _with_queues(self, members: int) -> SizeOutcome:
         """More members than queues get so many times the queues that each has one."""
-        if members not in self.tried:
-            self.tried[members] = self.tried_with(members, -(-members // max(self.queues, 1)))
-        return self.tried[members]
+        return self.of(members, -(-members // max(self.queues, 1)))
 
-    def tried_with(self, members: int, times: int) -> SizeOutcome:
+    @cached_with_value
+    def of(self, members: int, times: int) -> SizeOutcome:
         """So many members, and so many times the queues."""
         case = replace(_of_size(members, times, self.load), unique_ids=True, same_subscriptions=True)
-        owned = assignments_in(case, self.history, self.replays)
-        played = simulate(case, owned, self.history, self.members)
-        tried = self._at_peak(case, owned, SizeOutcome(members, self.queues * times, 0, None, False, None, None, False))
-        if played is None or np.isnan(played.waiting).all():
-            return tried
-        rows = np.flatnonzero(~np.isnan(played.waiting))
-        curve = played.waiting[rows]
-        drained = drained_after(curve, self.history.course.times[rows], self.history.allowed_lag)
-        return tried._replace(backlog=round(float(curve.max())), drained=drained, at_most=played.at_most)
+        played = play(case, self.history, self.members, self.replays)
+        outcome = outcome_of(case, played, self.history)
+        at_peak = self._at_peak(case, played)
+        queues = self.queues * times
+        return SizeOutcome(members, queues, *at_peak, outcome.highest, outcome.drained_after, outcome.at_most)
 
-    def _at_peak(self, case: Case, owned: Mapping[str, Sequence[Assignment]], tried: SizeOutcome) -> SizeOutcome:
-        """How busy the busiest member is in its busiest five minutes, as the queues were shared at the end."""
-        course = inflow(case, self.history)
-        times, rates = _peak_windows(course)
+    def _at_peak(self, case: Case, played: Simulation) -> tuple[int, float | None, bool]:
+        """Queues without an owner that get messages, how busy the busiest member is in its busiest five minutes, and
+        whether by its pulls: as the queues were shared at the end.
+        """
+        times, rates = _peak_windows(played.course)
         columns_of_client: dict[str, list[int]] = defaultdict(list)
         unassigned_queues = 0
-        for last in (assignments[-1] for assignments in owned.values()):
-            for column, owners in course.by_column(last, last.allocation.owners):
-                unassigned_queues += not owners and bool(rates[:, column].any())
-                for owner in owners:
-                    columns_of_client[last.client_ids[owner]].append(column)
-        tried, utilizations = tried._replace(unassigned_queues=unassigned_queues), list[tuple[float, bool]]()
+        for last in (assignments[-1] for assignments in played.owned.values()):
+            for column, client_ids in played.course.by_column(last, last.allocation.owner_ids):
+                unassigned_queues += not client_ids and bool(rates[:, column].any())
+                for client_id in client_ids:
+                    columns_of_client[client_id].append(column)
+        utilizations: list[tuple[float, bool]] = []
         for client_id, columns in columns_of_client.items():
             limits = self.members.rates_of(client_id, case, times)
             if limits is None or not limits.known:
-                return tried
+                return unassigned_queues, None, False
             produced = rates[:, columns]
             listener = float((produced.sum(axis=1) / limits.rates.listener).max(initial=0))
             pulls = float((produced.max(axis=1) / limits.rates.queue).max(initial=0))
             utilizations.append((max(listener, pulls), pulls > listener))
-        utilization, by_pulls = max(utilizations, default=(None, False))
-        return tried._replace(utilization=utilization, by_pulls=by_pulls)
+        return unassigned_queues, *max(utilizations, default=(None, False))
 
 
 def _peak_windows(course: BacklogCourse) -> tuple[Places, Amounts]:
@@ -229,4 +222,4 @@ def _is_worse(outcome: CaseOutcome, today: CaseOutcome) -> bool:
         return True
     if outcome.last is None or today.last is None or today.highest is None or outcome.at_most:
         return False
-    return outcome.drained_after is None and outcome.last > today.last + max(_ERROR * today.highest, _ERROR_MESSAGES)
+    return outcome.drained_after is None and outcome.last > today.last + model_error(today.highest)

@@ -32,35 +32,31 @@ def compare_command(arguments: Namespace) -> int:
         show_compared(Console(), times)
         names = {"interval": str(arguments.AFTER), "group": times[0].consumer_group, "cluster": times[0].cluster}
         show_next("incidents", arguments.warehouse, **names)
-    return ExitCode.CLEAN if all(group_time.recorded_outcome for group_time in times) else ExitCode.WARNINGS
+    return ExitCode.CLEAN if all(group_time.outcome for group_time in times) else ExitCode.WARNINGS
 
 
-def _recorded(name: str) -> Callable[[GroupTime], Any]:
+def _of_outcome(name: str) -> Callable[[GroupTime], Any]:
     """The value of that name in what happened; None is unknown."""
-    return lambda group_time: group_time.recorded_outcome and attrgetter(name)(group_time.recorded_outcome)
+    return lambda group_time: group_time.outcome and getattr(group_time.outcome, name)
 
 
 _WHOLE, _REAL = pa.int64(), pa.float64()
 #: By the name that a program reads: what a person reads, the type of the column, and the value.
 _MEASURES: Mapping[str, tuple[str, pa.DataType, Callable[[GroupTime], Any]]] = {
-    "replayed_seconds": (
-        "time in which owners are known",
-        _REAL,
-        lambda time: time.recorded_outcome.replayed if time.recorded_outcome else 0.0,
-    ),
+    "replayed_seconds": ("time in which owners are known", _REAL, attrgetter("replayed_seconds")),
     "incidents": ("incidents that began", _WHOLE, lambda time: len(time.incidents)),
-    "rebalances": ("rebalances", _WHOLE, _recorded("outcome.rebalances")),
-    "queues_moved": ("queues moved", _WHOLE, _recorded("outcome.moves")),
-    "members": ("members (mean)", _REAL, _recorded("outcome.members")),
-    "idle_members": ("idle members (mean)", _REAL, _recorded("outcome.idle")),
-    "unassigned_queues": ("queues without owner (mean)", _REAL, _recorded("outcome.unassigned_queues")),
-    "double_owned_queues": ("queues owned twice (mean)", _REAL, _recorded("outcome.double_owned_queues")),
-    "busiest_member": ("queues of the busiest member", _WHOLE, _recorded("outcome.busiest")),
-    "produced_messages_per_second": ("messages in, per second", _REAL, _recorded("produced_messages_per_second")),
-    "consumed_messages_per_second": ("messages out, per second", _REAL, _recorded("consumed_messages_per_second")),
-    "highest_backlog": ("highest backlog (messages)", _WHOLE, _recorded("outcome.highest")),
-    "last_backlog": ("backlog at the end (messages)", _WHOLE, _recorded("outcome.last")),
-    "consumed_twice": ("messages consumed twice", _WHOLE, _recorded("outcome.consumed_twice")),
+    "rebalances": ("rebalances", _WHOLE, _of_outcome("rebalances")),
+    "queues_moved": ("queues moved", _WHOLE, _of_outcome("moves")),
+    "members": ("members (mean)", _REAL, _of_outcome("members")),
+    "idle_members": ("idle members (mean)", _REAL, _of_outcome("idle")),
+    "unassigned_queues": ("queues without owner (mean)", _REAL, _of_outcome("unassigned_queues")),
+    "double_owned_queues": ("queues owned twice (mean)", _REAL, _of_outcome("double_owned_queues")),
+    "busiest_member": ("queues of the busiest member", _WHOLE, _of_outcome("busiest")),
+    "produced_messages_per_second": ("messages in, per second", _REAL, attrgetter("produced_messages_per_second")),
+    "consumed_messages_per_second": ("messages out, per second", _REAL, attrgetter("consumed_messages_per_second")),
+    "highest_backlog": ("highest backlog (messages)", _WHOLE, _of_outcome("highest")),
+    "last_backlog": ("backlog at the end (messages)", _WHOLE, _of_outcome("last")),
+    "consumed_twice": ("messages consumed twice", _WHOLE, _of_outcome("consumed_twice")),
 }
 
 

@@ -19,7 +19,7 @@ from spark_jobs.what_if.cases import UNCHANGED_CASE
 from spark_jobs.what_if.outcome import compare
 from spark_jobs.what_if.pace import members_of
 from spark_jobs.what_if.recorded import Recorded, recorded, within
-from spark_jobs.what_if.simulation import assignments_in, simulate
+from spark_jobs.what_if.simulation import play
 from tests.support.kernel import audited_steps, group_histories, recorded_rows
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -92,9 +92,9 @@ def test_from_before_a_change_the_backlog_after_it_is_predicted(
     assert before is not None
     assert before.reported
     after = between(found, *predicted)
-    owned = assignments_in(UNCHANGED_CASE, after, Replays(strategy_settings(CONFIGURATION, "demo", group)))
-    result = simulate(UNCHANGED_CASE, owned, after, members_of(before))
-    assert result is not None
+    replays = Replays(strategy_settings(CONFIGURATION, "demo", group))
+    result = play(UNCHANGED_CASE, after, members_of(before), replays)
+    assert result.paced
     assert not result.at_most
     # What waited when it began is a part of both.
     rows = np.flatnonzero(~np.isnan(result.waiting))
