@@ -190,9 +190,12 @@ def test_a_restarted_broker_that_kept_other_offsets_lost_none(
     """The first queue falls to its oldest message, 500; the other one has this offset and oldest message."""
     queues = [("b", 0), other]
     of = interval(-210, 4000, LISTED, allocation(LISTED, "0 1", queues=queues))
-    measured = {name: [value, 0 if name != "rewound_at" else None] for name, value in BACK_AT_300.items()}
+    measured: dict[str, Any] = {
+        name: [value, 0 if name != "rewound_at" else None] for name, value in BACK_AT_300.items()
+    }
     step = replace(audited_step(of), progress=[progress(of, 0, 3600, **measured)])
-    read = {second: [(1000, 500, 500, 1), offset and (1000, offset, offset, 1)] for second in range(0, 3600, 10)}
+    samples = [(1000, 500, 500, 1), (1000, offset, offset, 1) if offset else None]
+    read = dict.fromkeys(range(0, 3600, 10), samples)
     least = oldest(queues, {200: ["500/1000", f"{minimum}/1000"]})
     left = Switch("b", micros(240), micros(245), "h:1", None)
     step = replace(with_samples(step, {"t": offsets(queues, read)}, {"t": least}), switches={"t": [left, RETURNED]})
