@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval
+from spark_jobs.domain.kernel.queue_measures import COLUMNS
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place, TopicSamples
 from spark_jobs.domain.model.window import SECOND
@@ -67,17 +68,15 @@ def progress(
     columns that end in `_at` are seconds.
     """
     count = len(of.measured)
-    arrays: dict[str, Any] = {
-        name: _numbers([None] * count)
-        for name in IntervalProgress.__dataclass_fields__
-        if name not in ("interval", "start", "end", "verdicts", "spans", "is_filtered")
-    }
+    arrays: dict[str, Any] = {name: _numbers([None] * count) for name in COLUMNS}
     for name, values in columns.items():
         assert name in arrays, name
         is_time = name.endswith("_at")
         arrays[name] = _numbers([micros(value) if is_time and value is not None else value for value in values])
     begins, ends = (of.start if start is None else micros(start)), (of.end if end is None else micros(end))
-    return IntervalProgress(of, begins, ends, verdicts=verdicts or [None] * count, spans=spans, **arrays)
+    return IntervalProgress(
+        interval=of, start=begins, end=ends, verdicts=verdicts or [None] * count, spans=spans, **arrays
+    )
 
 
 def measured(
@@ -89,7 +88,7 @@ def measured(
     count = len(of.measured)
     lags = [columns.get(name, [None] * count) for name in ("lag_first", "lag_last", "lag_max")]
     samples = [int(any(lag is not None for lag in of_queue)) for of_queue in zip(*lags, strict=True)]
-    stuck = {name: [0] * count for name in IntervalProgress.__dataclass_fields__ if name.startswith("stuck")}
+    stuck = {name: [0] * count for name in COLUMNS if name.startswith("stuck")}
     begins = (max(of.start, START) - START) / SECOND
     known: dict[str, Any] = {"readings": samples, **stuck, **columns}
     return progress(of, begins, verdicts=verdicts or ["OK"] * count, **known)

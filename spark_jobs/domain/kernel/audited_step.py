@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.allocations import Allocation, Member
 from spark_jobs.domain.kernel.ownership import Replays
+from spark_jobs.domain.kernel.queue_measures import QueueMeasures
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.history import (
     RETRY,
@@ -152,39 +153,17 @@ class RebalanceInterval:
 
 
 @dataclass(frozen=True)
-class IntervalProgress:
+class IntervalProgress(QueueMeasures):
     """Messages produced to and consumed from every queue of an interval; arrays aligned with its `measured` queues.
 
-    Null is `history.UNKNOWN` (verdicts: None). `start` and `end`: of the interval inside the step, ended early where
-    another view's interval begins. Times are microseconds. `lag_first` and `lag_last`: at its first and at
-    its last sample, null where that one does not tell. `consumer_offset` and `end_offset`: at its last sample.
-
-    `verdicts`: the worst of each queue's windows; `spans`: when which queue was stuck. Of that time, between samples
-    of the step: `stuck_growth` of the lag and `stuck_produced`, messages, and `stuck_time`; 0 where there is none.
+    `start` and `end`: of the interval inside the step, ended early where another view's interval begins; microseconds.
+    `verdicts`: the worst of each queue's windows, None: unknown; `spans`: when which queue was stuck.
     `is_filtered`: the group subscribes to some of the queue's messages only; all of them are counted.
     """
 
     interval: RebalanceInterval
     start: int
     end: int
-    readings: NDArray[np.int64]
-    last_reading_at: NDArray[np.int64]
-    consumer_offset: NDArray[np.int64]
-    end_offset: NDArray[np.int64]
-    produced: NDArray[np.int64]
-    consumed: NDArray[np.int64]
-    rewinds: NDArray[np.int64]
-    rewound: NDArray[np.int64]
-    rewound_max: NDArray[np.int64]
-    rewound_at: NDArray[np.int64]
-    moved_at: NDArray[np.int64]
-    lag_first: NDArray[np.int64]
-    lag_last: NDArray[np.int64]
-    lag_max: NDArray[np.int64]
-    age_ms: NDArray[np.int64]
-    stuck_growth: NDArray[np.int64]
-    stuck_produced: NDArray[np.int64]
-    stuck_time: NDArray[np.int64]
     verdicts: Sequence[str | None]
     spans: Sequence[VerdictSpan]
     is_filtered: bool = False

@@ -6,13 +6,14 @@ Messages between two samples belong to the later one.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, zip_longest
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval
 from spark_jobs.domain.kernel.offset_facts import lost_offsets
+from spark_jobs.domain.kernel.queue_measures import QueueMeasures
 from spark_jobs.domain.kernel.sample_pairs import SamplePairs, sample_pairs
 from spark_jobs.domain.kernel.sample_windows import (
     Columns,
@@ -24,11 +25,12 @@ from spark_jobs.domain.kernel.sample_windows import (
     first_true,
     last_true,
 )
-from spark_jobs.domain.kernel.verdicts import VerdictWindows
+from spark_jobs.domain.kernel.verdicts import VerdictSpan, VerdictWindows
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place, TopicSamples
-from spark_jobs.domain.model.statuses import LagQuality
+from spark_jobs.domain.model.statuses import LagQuality, Verdict
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 
+Numbers = NDArray[np.int64]
 #: By queue, since when it has had its owners, in microseconds.
 _Since = dict[Place, int]
 
@@ -36,7 +38,7 @@ _Since = dict[Place, int]
 def lag_qualities(progress: Sequence[IntervalProgress]) -> NDArray[np.str_]:
     """Per queue of all intervals, whether the lag at its last sample is measured or unknown (`LagQuality`)."""
 
-    def column(name: str) -> NDArray[np.int64]:
+    def column(name: str) -> Numbers:
         return np.concatenate([np.empty(0, np.int64), *(getattr(each, name) for each in progress)])
 
     committed = np.where(column("end_offset") == UNKNOWN, LagQuality.END_UNKNOWN.value, LagQuality.BEYOND_END.value)
@@ -137,62 +139,31 @@ def _interval_progress(
     *,
     is_filtered: bool,
 ) -> IntervalProgress:
-    count = len(own.interval.measured)
-    measured: dict[str, Any] = dict.fromkeys(_MEASURES, np.full(count, UNKNOWN))
-    measured |= dict.fromkeys(_COUNTS, np.zeros(count, np.int64))
-    measured |= {"verdicts": [None] * count, "spans": []}
-    if pairs is not None:
-        _measure(measured, own, pairs, owned_since.get((own.interval.start, own.interval.view), {}), settings)
-    return IntervalProgress(**own._asdict(), is_filtered=is_filtered, **measured)
-
-
-_MEASURES = (
-    *("last_reading_at", "consumer_offset", "end_offset", "produced", "consumed"),
-    *("rewinds", "rewound", "rewound_max", "rewound_at"),
-    *("moved_at", "lag_first", "lag_last", "lag_max", "age_ms"),
-)
-_COUNTS = ("readings", "stuck_growth", "stuck_produced", "stuck_time")
-
-
-def _measure(
-    measured: dict[str, Any], own: OwnTime, pairs: SamplePairs, owned_since: _Since, settings: AuditSettings
-) -> None:
-    """Fills in the measures of the interval's queues by the samples of its own time."""
+    """The measures and verdicts of the interval's queues by the samples of its own time."""
     interval, start, end = own
-    samples, queues = pairs.samples, interval.measured
-    rows, columns = samples.inside(start, end), samples.columns
+    queues, spans = interval.measured, list[VerdictSpan]()
+    verdicts: list[Verdict | None] = [None] * len(queues)
+    measures = QueueMeasures.unread(len(queues))
+    columns = pairs.samples.columns if pairs else {}
     places = [place for place, queue in enumerate(queues) if queue in columns]
-    if rows.start == rows.stop or not places:
-        return
-    chosen = chosen_columns([columns[queues[place]] for place in places], len(columns))
-    own_pairs = pairs.part(rows, chosen)
-    since = np.array([owned_since.get(queues[place], interval.start) for place in places], dtype=np.int64)
-    windows = VerdictWindows(SampleWindows(samples, chosen, since=since, start=start, end=end, settings=settings))
-    measured["spans"] = windows.spans(places)
-    measures = _measures(own_pairs, chosen)
-    is_known = (measures["lag_last"] != UNKNOWN).tolist()
-    for place, verdict, known in zip(places, windows.worst(), is_known, strict=True):
-        measured["verdicts"][place] = verdict if known else None
-    if measured["spans"]:
-        measures["stuck_growth"] = windows.stuck_growth()
-        measures["stuck_produced"] = _produced_where(own_pairs, windows.stuck)
-        measures["stuck_time"] = windows.stuck_time()
-    if len(places) == len(queues):  # as mostly
-        measured |= measures
-    else:
-        for name, values in measures.items():
-            measured[name] = measured[name].copy()
-            measured[name][places] = values
+    if pairs and places and pairs.samples.any_inside(start, end):
+        chosen = chosen_columns([columns[queues[place]] for place in places], len(columns))
+        began = owned_since.get((interval.start, interval.view), {})
+        since = np.array([began.get(queues[place], interval.start) for place in places], dtype=np.int64)
+        windows = VerdictWindows(
+            SampleWindows(pairs.samples, chosen, since=since, start=start, end=end, settings=settings)
+        )
+        spans = windows.spans(places)
+        read = _measures(pairs.part(pairs.samples.inside(start, end), chosen), chosen, windows if spans else None)
+        for place, verdict, lag in zip(places, windows.worst(), read.lag_last.tolist(), strict=True):
+            verdicts[place] = verdict if lag != UNKNOWN else None
+        measures = read.among(places, len(queues))
+    return IntervalProgress(**vars(measures), **own._asdict(), verdicts=verdicts, spans=spans, is_filtered=is_filtered)
 
 
-def _produced_where(pairs: SamplePairs, is_counted: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Per column, messages produced between the chosen samples and the ones before them, as far as is known."""
-    return np.asarray(np.where(is_counted & (pairs.produced != UNKNOWN), pairs.produced, 0).sum(axis=0))
-
-
-def _measures(pairs: SamplePairs, columns: Columns) -> dict[str, Any]:
-    """The fields of `IntervalProgress` but verdicts, per column; its first and last samples count, known or not."""
-    samples = pairs.samples
+def _measures(pairs: SamplePairs, columns: Columns, stuck: VerdictWindows | None) -> QueueMeasures:
+    """Per column; its first and last samples count, known or not. `stuck`: windows that show a queue to be stuck."""
+    samples, none = pairs.samples, np.zeros(pairs.produced.shape[1], np.int64)
     matrices = (samples.present, samples.lag, samples.consumed_to, samples.end_offset, samples.last_timestamp)
     present, lag, consumed_to, end_offset, stored = cut(matrices, pairs.rows, columns)
     first, last = first_true(present), last_true(present)
@@ -200,44 +171,52 @@ def _measures(pairs: SamplePairs, columns: Columns) -> dict[str, Any]:
     last_at = np.where(consumer_offset != UNKNOWN, pairs.times[last], UNKNOWN)
     moved = pairs.moved & (pairs.previous >= pairs.rows.start)
     moved_at = last_true(moved)
-    return {
-        "readings": present.sum(axis=0),
-        "last_reading_at": last_at,
-        "consumer_offset": consumer_offset,
-        "end_offset": _pick(end_offset, last),
-        "produced": _sum(pairs.produced),
-        "consumed": _sum(pairs.forward),
-        "moved_at": np.where(_pick(moved, moved_at), pairs.times[moved_at], UNKNOWN),
-        "lag_first": _pick(lag, first),
-        "lag_last": lag_last,
-        "lag_max": _max(lag),
-        "age_ms": age_ms(last_at, _pick(stored, last), lag_last),
-    } | _rewinds(pairs)
+    rewinds, rewound, rewound_max, rewound_at = _rewinds(pairs)
+    return QueueMeasures(
+        readings=present.sum(axis=0),
+        last_reading_at=last_at,
+        consumer_offset=consumer_offset,
+        end_offset=_pick(end_offset, last),
+        produced=_sum(pairs.produced),
+        consumed=_sum(pairs.forward),
+        rewinds=rewinds,
+        rewound=rewound,
+        rewound_max=rewound_max,
+        rewound_at=rewound_at,
+        moved_at=np.where(_pick(moved, moved_at), pairs.times[moved_at], UNKNOWN),
+        lag_first=_pick(lag, first),
+        lag_last=lag_last,
+        lag_max=_max(lag),
+        age_ms=age_ms(last_at, _pick(stored, last), lag_last),
+        stuck_growth=stuck.stuck_growth() if stuck else none,
+        stuck_produced=_produced_where(pairs, stuck.stuck) if stuck else none,
+        stuck_time=stuck.stuck_time() if stuck else none,
+    )
 
 
-def _rewinds(pairs: SamplePairs) -> dict[str, NDArray[np.int64]]:
-    """How often, how far and when the offset went back, per column; of equal rewinds the last one's time."""
+def _produced_where(pairs: SamplePairs, is_counted: NDArray[np.bool_]) -> Numbers:
+    """Per column, messages produced between the chosen samples and the ones before them, as far as is known."""
+    return np.asarray(np.where(is_counted & (pairs.produced != UNKNOWN), pairs.produced, 0).sum(axis=0))
+
+
+def _rewinds(pairs: SamplePairs) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """How often, how far in all and at most, and when the offset went back; of equal rewinds the last one's time."""
     went_back = pairs.back != UNKNOWN
-    compared = went_back | (pairs.forward != UNKNOWN)
-    rewinds = np.where(compared.any(axis=0), 0, UNKNOWN)
-    if not went_back.any():
-        return {"rewinds": rewinds}
-    rewinds = np.where(rewinds == 0, went_back.sum(axis=0), UNKNOWN)
+    is_compared = (went_back | (pairs.forward != UNKNOWN)).any(axis=0)
+    unknown = np.full(is_compared.shape, UNKNOWN)
+    if not went_back.any():  # as mostly
+        return np.where(is_compared, 0, UNKNOWN), unknown, unknown, unknown
+    rewinds = np.where(is_compared, went_back.sum(axis=0), UNKNOWN)
     greatest = len(pairs.back) - 1 - np.argmax(pairs.back[::-1], axis=0)
-    return {
-        "rewinds": rewinds,
-        "rewound": _sum(pairs.back),
-        "rewound_max": _max(pairs.back),
-        "rewound_at": np.where(rewinds > 0, pairs.times[greatest], UNKNOWN),
-    }
+    return rewinds, _sum(pairs.back), _max(pairs.back), np.where(rewinds > 0, pairs.times[greatest], UNKNOWN)
 
 
-def _pick(matrix: NDArray[Number], rows: NDArray[np.int64]) -> NDArray[Number]:
+def _pick(matrix: NDArray[Number], rows: Numbers) -> NDArray[Number]:
     """The numbers at these rows of the columns; those of a column without any sample are unknown."""
     return matrix[rows, np.arange(len(rows))]
 
 
-def _sum(matrix: Matrix) -> NDArray[np.int64]:
+def _sum(matrix: Matrix) -> Numbers:
     """Sum of what is known; unknown where nothing is."""
     is_known = matrix != UNKNOWN
     if is_known.all():  # as mostly
@@ -245,6 +224,6 @@ def _sum(matrix: Matrix) -> NDArray[np.int64]:
     return np.where(is_known.any(axis=0), np.where(is_known, matrix, 0).sum(axis=0), UNKNOWN)
 
 
-def _max(matrix: Matrix) -> NDArray[np.int64]:
+def _max(matrix: Matrix) -> Numbers:
     """The greatest known one; `UNKNOWN` is less than any."""
     return np.asarray(matrix.max(axis=0))

@@ -16,6 +16,7 @@ from spark_jobs.domain.kernel.allocations import Allocation, Member
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.backlog import TopicBacklog
 from spark_jobs.domain.kernel.progress import lag_qualities
+from spark_jobs.domain.kernel.queue_measures import COLUMNS
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.series import coded
 from spark_jobs.domain.model.statuses import Status
@@ -29,11 +30,8 @@ _INTERVALS, _ALLOCATIONS, _PROGRESS, _BACKLOG = (
 #: What all queues of an interval share.
 _SHARED = (*OF_INTERVAL.names, "interval_end", "settled_at")
 _CONNECTION = ("client_id", "client_addr")
-#: Columns of `queue_progress` that are numbers of `IntervalProgress` by the same name.
-_NUMBERS = (
-    *("readings", "last_reading_at", "consumer_offset", "produced", "consumed", "rewinds", "rewound", "rewound_max"),
-    *("rewound_at", "moved_at", "lag_first", "lag_last", "lag_max", "age_ms"),
-)
+#: Columns of `queue_progress` that are measures by the same name.
+_NUMBERS = [name for name in QUEUE_PROGRESS.columns if name in COLUMNS]
 MIXED = "MIXED"
 _Codes = NDArray[np.int64]
 
