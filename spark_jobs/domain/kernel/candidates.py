@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
-from typing import NamedTuple
 
 from spark_jobs.domain.kernel.holdings import Holding
 from spark_jobs.domain.rocketmq.allocation import machine_room
@@ -16,7 +15,9 @@ from spark_jobs.domain.rocketmq.strategies import (
     MACHINE_ROOM,
     MACHINE_ROOM_NEARBY,
     Parameters,
+    Resolved,
     StrategySettings,
+    StrategySource,
     Variant,
 )
 
@@ -26,25 +27,23 @@ _VIRTUAL_NODES = 10
 _MOST_ROOMS = 4
 
 
-class Candidate(NamedTuple):
-    """A strategy that members may run."""
-
-    name: str
-    parameters: Parameters = AS_CONFIGURED
-
-
 def candidates(
     reports: Iterable[Holding], named: Sequence[str], settings: StrategySettings, only: str | None = None
-) -> list[Candidate]:
+) -> list[Resolved]:
     """The strategies that members may run: those that clients report, then the simplest; `only`: of this name."""
-    tried = [Candidate(AVG), Candidate(AVG_BY_CIRCLE), Candidate(CONSISTENT_HASH)]
+    reported = {(name, AS_CONFIGURED) for name in named}
+    tried = [(AVG, AS_CONFIGURED), (AVG_BY_CIRCLE, AS_CONFIGURED), (CONSISTENT_HASH, AS_CONFIGURED)]
     if settings.virtual_node_cnt != _VIRTUAL_NODES:
-        tried.append(Candidate(CONSISTENT_HASH, Parameters(virtual_node_cnt=_VIRTUAL_NODES)))
-    tried.append(Candidate(CONSISTENT_HASH, Parameters(variant=Variant.GO)))
-    tried += (Candidate(name) for name in _configured(settings))
-    tried += (Candidate(MACHINE_ROOM, Parameters(rooms=rooms)) for rooms in _rooms(reports))
-    of_name = [candidate for candidate in tried if only in (None, candidate.name)]
-    return sorted(of_name, key=lambda candidate: candidate.name not in named)
+        tried.append((CONSISTENT_HASH, Parameters(virtual_node_cnt=_VIRTUAL_NODES)))
+    tried.append((CONSISTENT_HASH, Parameters(variant=Variant.GO)))
+    tried += ((name, AS_CONFIGURED) for name in _configured(settings))
+    tried += ((MACHINE_ROOM, Parameters(rooms=rooms)) for rooms in _rooms(reports))
+    of_name = (
+        Resolved(name, StrategySource.CLIENT if (name, parameters) in reported else StrategySource.OBSERVED, parameters)
+        for name, parameters in tried
+        if only in (None, name)
+    )
+    return sorted(of_name, key=lambda candidate: candidate.strategy not in named)
 
 
 def _configured(settings: StrategySettings) -> Iterator[str]:

@@ -5,16 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import NamedTuple
 
-from spark_jobs.domain.kernel.candidates import Candidate, candidates
+from spark_jobs.domain.kernel.candidates import candidates
 from spark_jobs.domain.kernel.holdings import Holding
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import Connection, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, shares
 from spark_jobs.domain.rocketmq.strategies import (
-    AS_CONFIGURED,
     UNKNOWN_STRATEGY,
     Resolved,
     StrategySettings,
@@ -26,18 +24,6 @@ from spark_jobs.domain.rocketmq.strategies import (
 #: A client runs another strategy than its group if the queues that it reports are that unlikely by chance, in bits.
 _CERTAIN = 10.0
 Shares = Mapping[str, frozenset[Place]]
-
-
-class Fit(NamedTuple):
-    """How many of some reports contradict a candidate, and how many are exactly what it gives."""
-
-    contradicted: int
-    matched: int
-
-    @property
-    def rank(self) -> tuple[int, int]:
-        """The best fit is the least."""
-        return self.contradicted, -self.matched
 
 
 def strategies_observed(
@@ -63,22 +49,15 @@ def strategies_observed(
     trial = _Trial(reports, connections, settings)
     tried = candidates(reports, named, settings, only)
     best = trial.best(tried)
-    fit = trial.fit(best) if best else Fit(len(reports), 0)
-    if fit.contradicted and not (best and fit.matched and trial.is_drift_from(best)):
+    fit = trial.fit(best) if best else Counter({False: len(reports)})
+    if fit[False] and not (best and fit[True] and trial.is_drift_from(best)):
         return {None: Resolved(UNKNOWN_STRATEGY, StrategySource.OBSERVED)}
-    if best is None or not fit.matched:
+    if best is None or not fit[True]:
         return {}
-    observed: dict[str | None, Resolved] = {None: _resolved(best, named)}
-    if fit.contradicted:
-        return observed | {client_id: _resolved(own, named) for client_id, own in trial.exceptions(best, tried)}
-    alternatives = () if best.name in named else tuple(trial.alternatives(best, tried))
-    return {None: observed[None]._replace(alternatives=alternatives)}
-
-
-def _resolved(candidate: Candidate, named: Sequence[str]) -> Resolved:
-    is_reported = candidate.name in named and candidate.parameters == AS_CONFIGURED
-    source = StrategySource.CLIENT if is_reported else StrategySource.OBSERVED
-    return Resolved(candidate.name, source, candidate.parameters)
+    if fit[False]:
+        return {None: best, **dict(trial.exceptions(best, tried))}
+    alternatives = () if best.strategy in named else tuple(trial.alternatives(best, tried))
+    return {None: best._replace(alternatives=alternatives)}
 
 
 @dataclass(frozen=True)
@@ -87,23 +66,22 @@ class _Trial:
     connections: Mapping[str, Connection]
     settings: StrategySettings
 
-    def best(self, tried: Sequence[Candidate]) -> Candidate | None:
-        """The first candidate that explains all reports, else the one that the fewest contradict; None: no reports."""
-        fits: list[tuple[tuple[int, int], Candidate]] = []
-        for candidate in tried if self.reports else ():
+    def best(self, tried: Sequence[Resolved]) -> Resolved | None:
+        """The first candidate that explains all reports, else the one that fewest contradict; None: no candidate."""
+        ranks: list[tuple[int, int]] = []
+        for candidate in tried:
             fit = self.fit(candidate)
-            if fit.matched == len(self.reports):
+            if fit[True] == len(self.reports):
                 return candidate
-            fits.append((fit.rank, candidate))
-        return min(fits, key=lambda ranked: ranked[0])[1] if fits else None
+            ranks.append((fit[False], -fit[True]))
+        return tried[ranks.index(min(ranks))] if ranks else None
 
-    def fit(self, candidate: Candidate, client_id: str | None = None) -> Fit:
-        """How the reports of a client, or of all, fit the candidate."""
+    def fit(self, candidate: Resolved, client_id: str | None = None) -> Counter[bool | None]:
+        """How many reports of a client, or of all, the candidate gives (True), and how many contradict it (False)."""
         reports = self._of_client[client_id] if client_id is not None else self.reports
-        counts = Counter(self._explains(candidate, report) for report in reports)
-        return Fit(counts[False], counts[True])
+        return Counter(self._explains(candidate, report) for report in reports)
 
-    def is_drift_from(self, candidate: Candidate) -> bool:
+    def is_drift_from(self, candidate: Resolved) -> bool:
         """Return whether most members show the candidate, and the other reports leave queues to no client or to
         several. A member that holds other queues for a while, and then those of the candidate again, shows it.
         """
@@ -113,26 +91,25 @@ class _Trial:
         is_shown = any(report.held_queues for report in explained)
         return is_shown and len(_of_members(explained)) >= len(_of_members(contradicting)) and not self._is_shared_out
 
-    def exceptions(self, best: Candidate, tried: Sequence[Candidate]) -> Iterator[tuple[str, Candidate]]:
+    def exceptions(self, best: Resolved, tried: Sequence[Resolved]) -> Iterator[tuple[str, Resolved]]:
         """(client id, candidate) of the clients that the best one does not explain, but another one for certain."""
         for client_id, reports in self._of_client.items():
-            if not self.fit(best, client_id).contradicted:
+            if not self.fit(best, client_id)[False]:
                 continue
-            fits = ((self.fit(candidate, client_id), candidate) for candidate in tried)
-            own = next((candidate for fit, candidate in fits if not fit.contradicted), None)
+            own = next((candidate for candidate in tried if not self.fit(candidate, client_id)[False]), None)
             if own and sum(report.bits for report in reports if self._explains(own, report)) >= _CERTAIN:
                 yield client_id, own
 
-    def alternatives(self, best: Candidate, tried: Sequence[Candidate]) -> Iterator[str]:
+    def alternatives(self, best: Resolved, tried: Sequence[Resolved]) -> Iterator[str]:
         """The names of the others that explain as much, and would give other shares to other members or queues."""
         explained = [report for report in self._telling if self._explains(best, report)]
-        other_names = (each for each in tried if each.name != best.name)
-        for name, same in groupby(other_names, key=lambda each: each.name):
+        other_names = (each for each in tried if each.strategy != best.strategy)
+        for name, same in groupby(other_names, key=lambda each: each.strategy):
             standing = (each for each in same if all(self._explains(each, report) for report in explained))
             if any(self._differ(best, candidate) for candidate in standing):
                 yield name
 
-    def _differ(self, candidate: Candidate, other: Candidate) -> bool:
+    def _differ(self, candidate: Resolved, other: Resolved) -> bool:
         return any(self._share(candidate, report) != self._share(other, report) for report in self._imagined)
 
     @cached_property
@@ -151,7 +128,7 @@ class _Trial:
             for client_id in dict.fromkeys(client_ids)
         ]
 
-    def _explains(self, candidate: Candidate, report: Holding) -> bool | None:
+    def _explains(self, candidate: Resolved, report: Holding) -> bool | None:
         """Return whether the candidate gives the report; None: no, but clients may still follow, or wait for locks."""
         share = self._share(candidate, report)
         if report.held_queues == share:
@@ -159,18 +136,18 @@ class _Trial:
         may_follow = not report.lasted or (report.orderly and share is not None and report.held_queues < share)
         return None if may_follow else False
 
-    def _share(self, candidate: Candidate, report: Holding) -> frozenset[Place] | None:
+    def _share(self, candidate: Resolved, report: Holding) -> frozenset[Place] | None:
         """None: a client would keep what it had."""
         connection = self.connections.get(report.client_id, Connection(report.client_id))
-        variant = variant_of(candidate.name, connection.language, connection.version, candidate.parameters)
+        variant = variant_of(candidate.strategy, connection.language, connection.version, candidate.parameters)
         key = (candidate, variant, report.topic, report.client_ids, report.queues)
         if key not in self._shares:
             self._shares[key] = self._computed(candidate, variant, report)
         of_client = self._shares[key]
         return None if of_client is None else of_client.get(report.client_id, frozenset())
 
-    def _computed(self, candidate: Candidate, variant: Variant, report: Holding) -> Shares | None:
-        strategy = self.settings.named(candidate.name, variant, candidate.parameters)
+    def _computed(self, candidate: Resolved, variant: Variant, report: Holding) -> Shares | None:
+        strategy = self.settings.named(candidate.strategy, variant, candidate.parameters)
         queues = [MessageQueue(report.topic, *place) for place in report.queues]
         of_position: dict[int, set[Place]] = defaultdict(set)
         try:
