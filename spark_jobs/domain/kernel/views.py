@@ -21,15 +21,26 @@ State = TypeVar("State")
 
 
 class View(NamedTuple):
-    """The members that one broker listed (or all, if they agree), and the last snapshot that showed it. `broadcasting`:
-    a broker reports it for the group; `request_modes`: those set at each broker.
-    """
+    """The answers of one broker about the members, or of all brokers if they agree, and the last snapshot of them."""
 
     name: str
-    membership: Membership
+    answers: tuple[Membership, ...]
     seen_at: int
-    broadcasting: bool
-    request_modes: tuple[tuple[RequestMode, ...] | None, ...] = (None,)
+
+    @property
+    def membership(self) -> Membership:
+        """The members, as the first of the brokers lists them."""
+        return self.answers[0]
+
+    @property
+    def broadcasting(self) -> bool:
+        """Return whether a broker reports it for the group."""
+        return any(answer.message_model == MessageModel.BROADCASTING for answer in self.answers)
+
+    @property
+    def request_modes(self) -> tuple[tuple[RequestMode, ...] | None, ...]:
+        """Those set at each broker."""
+        return tuple(answer.request_modes for answer in self.answers)
 
 
 class Moment(NamedTuple):
@@ -99,23 +110,12 @@ def _views(route: Sequence[RouteEntry], members: Mapping[str, Timeline[Membershi
     """One view if the brokers agree, else one for each, without those that list no member while others do."""
     hosts = sorted({entry.broker_name for entry in route})
     seen = ((host, members[host].at(moment)) for host in hosts if host in members)
-    known = [_view(host, span) for host, span in seen if span]
+    known = [View(host, (span.state,), span.seen_at) for host, span in seen if span]
     listing = [view for view in known if view.membership.connections] or known[:1]
     if len({view.membership.client_ids for view in listing}) <= 1:
-        return (_together(listing),) if listing else ()
+        answers = tuple(view.membership for view in listing)
+        return (View(ALL_HOSTS, answers, max(view.seen_at for view in listing)),) if listing else ()
     return tuple(listing)
-
-
-def _view(host: str, span: Span[Membership]) -> View:
-    membership = span.state
-    is_broadcasting = membership.message_model == MessageModel.BROADCASTING
-    return View(host, membership, span.seen_at, is_broadcasting, (membership.request_modes,))
-
-
-def _together(views: Sequence[View]) -> View:
-    seen_at, broadcasting = max(view.seen_at for view in views), any(view.broadcasting for view in views)
-    requests = tuple(modes for view in views for modes in view.request_modes)
-    return View(ALL_HOSTS, views[0].membership, seen_at, broadcasting, requests)
 
 
 def _settled(in_order: Iterable[Moment], tolerance: int) -> Iterator[Moment]:
