@@ -6,20 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from schemas import FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
 from spark_jobs.config import Configuration, audit_settings
-from spark_jobs.domain.incidents.suggestions import (
-    LEAST,
-    MARGIN,
-    QUANTILE,
-    GroupPast,
-    GroupSuggestions,
-    ObservedStrategy,
-    Suggestion,
-    suggestions,
-)
+from spark_jobs.domain.incidents.suggestions import LEAST, MARGIN, QUANTILE, Suggestion, suggestions
 from spark_jobs.domain.incidents.trends import Group
 from spark_jobs.domain.incidents.values import PublishedFinding
 from spark_jobs.domain.model.grouped import by_key
@@ -27,7 +18,7 @@ from spark_jobs.domain.model.intervals import Interval, duration_text
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.phrases import count, printable
-from spark_jobs.domain.rocketmq.strategies import STRATEGY_NAMES, StrategySource
+from spark_jobs.domain.rocketmq.strategies import STRATEGY_NAMES, Parameters, Resolved, StrategySource
 from spark_jobs.domain.rules import consumer_lagging
 from spark_jobs.domain.rules.rebalancing import REBALANCE_STORM
 from spark_jobs.show.rows import GROUP
@@ -35,6 +26,16 @@ from spark_jobs.show.trends import last_days
 from spark_jobs.store.read.finding_rows import published_findings
 from spark_jobs.store.read.published import PublishedTables, Scope, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
+
+
+class GroupSuggestions(NamedTuple):
+    """Suggested values for one group; None: too little of it was audited (microseconds). `strategy`: to configure."""
+
+    cluster: str
+    consumer_group: str
+    audited: int
+    suggestions: Sequence[Suggestion] | None
+    strategy: Resolved | None = None
 
 
 def suggestions_of(
@@ -61,28 +62,34 @@ def suggestions_of(
     suggested = []
     for group, group_steps in sorted(steps.items()):
         audited = {to_micros(step) for (step,) in group_steps}
-        past = GroupPast(
-            steps=sorted(audited),
-            findings=findings_per_group.get(group, []),
-            lags=[lag for (lag,) in lags.get(group, ())],
-            rebalances={(topic, to_micros(at)) for topic, at in moments.get(group, ())},
-        )
         length = len(audited) * (tables.grid.length // timedelta(microseconds=1))
-        thresholds = audit_settings(configuration, *group).thresholds
-        raised = suggestions(past, thresholds) if length >= LEAST else None
+        raised = None
+        if length >= LEAST:
+            raised = suggestions(
+                sorted(audited),
+                findings_per_group.get(group, []),
+                [lag for (lag,) in lags.get(group, ())],
+                {(topic, to_micros(at)) for topic, at in moments.get(group, ())},
+                audit_settings(configuration, *group).thresholds,
+            )
         suggested.append(GroupSuggestions(*group, length, raised, strategies.get(group)))
     return interval, suggested
 
 
-def _observed(tables: PublishedTables, scope: Scope) -> dict[Group, ObservedStrategy]:
+def _observed(tables: PublishedTables, scope: Scope) -> dict[Group, Resolved]:
     """By group, the strategy that was observed last; none of groups whose members differ."""
     names = ("interval_start", "topic", "strategy", "strategy_alternatives", "observed_virtual_nodes", "observed_rooms")
     is_observed = [Filter("strategy_source", "=", StrategySource.OBSERVED)]
     rows = _by_group(tables, REBALANCE_INTERVALS, names, scope, is_observed)
     last = {group: max(of_group, key=itemgetter(0, 1))[2:] for group, of_group in rows.items()}
     return {
-        group: ObservedStrategy(strategy, alternatives or (), *settings)
-        for group, (strategy, alternatives, *settings) in last.items()
+        group: Resolved(
+            strategy,
+            StrategySource.OBSERVED,
+            Parameters(virtual_nodes, None if rooms is None else frozenset(rooms)),
+            tuple(alternatives or ()),
+        )
+        for group, (strategy, alternatives, virtual_nodes, rooms) in last.items()
         if strategy in STRATEGY_NAMES
     }
 
@@ -133,15 +140,15 @@ def suggestion_lines(interval: Interval, groups: Iterable[GroupSuggestions]) -> 
             yield from map(_line, group.suggestions)
 
 
-def _strategy_lines(observed: ObservedStrategy | None) -> Iterator[str]:
+def _strategy_lines(observed: Resolved | None) -> Iterator[str]:
     if observed is None:
         return
     also = f"; {' and '.join(observed.alternatives)} would explain them, too" if observed.alternatives else ""
     yield f"    strategy: {observed.strategy}  # as the queues that clients report show{also}"
-    if observed.virtual_nodes is not None:
-        yield f"    virtual_node_count: {observed.virtual_nodes}"
-    if observed.rooms is not None:
-        yield f"    rooms: {json.dumps([*observed.rooms])}"
+    if observed.parameters.virtual_node_cnt is not None:
+        yield f"    virtual_node_count: {observed.parameters.virtual_node_cnt}"
+    if observed.parameters.rooms is not None:
+        yield f"    rooms: {json.dumps(sorted(observed.parameters.rooms))}"
 
 
 def _line(suggestion: Suggestion) -> str:

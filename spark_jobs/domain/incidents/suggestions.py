@@ -29,15 +29,6 @@ _STOPPED = (standing.CONSUMER_STOPPED.name, standing.CONSUMER_STALLED.name, rete
 _Height = tuple[int, float]
 
 
-class GroupPast(NamedTuple):
-    """Published history of one group: steps, findings, `lag_max` of queues with progress, moves by topic and time."""
-
-    steps: Sequence[int]
-    findings: Sequence[PublishedFinding]
-    lags: Sequence[int]
-    rebalances: Collection[tuple[str, int]]
-
-
 class Suggestion(NamedTuple):
     """A value for a threshold, what the group's values stayed within, and how many findings it would keep and drop."""
 
@@ -48,43 +39,33 @@ class Suggestion(NamedTuple):
     dropped: int
 
 
-class ObservedStrategy(NamedTuple):
-    """A strategy, with its settings, that the queues show that clients report, and those that explain them, too."""
+def suggestions(
+    steps: Sequence[int],
+    findings: Sequence[PublishedFinding],
+    lags: Sequence[int],
+    rebalances: Collection[tuple[str, int]],
+    current: Thresholds,
+) -> list[Suggestion]:
+    """The thresholds of a group to raise; none that drops nothing, or that would hide a queue without progress.
 
-    strategy: str
-    alternatives: Sequence[str]
-    virtual_nodes: int | None
-    rooms: Sequence[str] | None
-
-
-class GroupSuggestions(NamedTuple):
-    """Suggested values for one group; None: too little of it was audited (microseconds). `strategy`: to configure."""
-
-    cluster: str
-    consumer_group: str
-    audited: int
-    suggestions: Sequence[Suggestion] | None
-    strategy: ObservedStrategy | None = None
-
-
-def suggestions(past: GroupPast, current: Thresholds) -> list[Suggestion]:
-    """The thresholds to raise; none that drops nothing, or that would hide a queue without progress."""
+    `lags`: `lag_max` of queues with progress; `rebalances`: topic and time of those that moved queues.
+    """
     within = current.storm_seconds * SECOND
-    reported = [finding for finding in past.findings if finding.finding.silenced_because is None]
+    reported = [finding for finding in findings if finding.finding.silenced_because is None]
 
     def storm(finding: Finding) -> float | None:
         if finding.rule != REBALANCE_STORM.name:
             return None
-        during = ((topic, at) for topic, at in past.rebalances if finding.started_at <= at <= finding.ended_at)
+        during = ((topic, at) for topic, at in rebalances if finding.started_at <= at <= finding.ended_at)
         return _most_within(during, within)
 
     def by_step(key: str, height: Callable[[Finding], float | None], digits: int = 0) -> Suggestion | None:
         heights = _heights(reported, height)
-        return _suggestion(key, _per_step(past.steps, heights), heights, current, digits=digits)
+        return _suggestion(key, _per_step(steps, heights), heights, current, digits=digits)
 
-    lagging, below = _heights(reported, _lagging), _least_stopped(past.findings)
+    lagging, below = _heights(reported, _lagging), _least_stopped(findings)
     candidates = (
-        _suggestion("allowed_lag", past.lags, lagging, current, keeps=gt, below=below),
+        _suggestion("allowed_lag", lags, lagging, current, keeps=gt, below=below),
         by_step("skew_ratio", _skew, digits=1),
         by_step("storm_rebalances", storm),
         by_step("flapping_times", _flapping),
