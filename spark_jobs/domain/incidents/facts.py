@@ -6,12 +6,12 @@ from hashlib import sha256
 
 from spark_jobs.domain.incidents.peak_backlogs import is_minimum, peak_backlogs
 from spark_jobs.domain.incidents.thread import Thread, worst_of
-from spark_jobs.domain.incidents.values import NEVER, GroupCost, Incident, IncidentPart, Queue
+from spark_jobs.domain.incidents.values import NEVER, GroupCost, Incident, IncidentPart
 from spark_jobs.domain.model.finding import QueueEvidence
 from spark_jobs.domain.model.history import RETRY
-from spark_jobs.domain.model.message_queue import queues_by_topic
+from spark_jobs.domain.model.message_queue import MessageQueue, queues_by_topic
 from spark_jobs.domain.model.severities import SEVERITIES
-from spark_jobs.domain.model.window import SECOND, covered, from_micros
+from spark_jobs.domain.model.window import SECOND, Time, covered, from_micros
 from spark_jobs.domain.phrases import NAMED, count, joined_names, known_sum
 from spark_jobs.domain.rules.commands import filled
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
@@ -75,12 +75,12 @@ def _current(threads: Sequence[Thread]) -> Sequence[Thread]:
     return [thread for thread in threads if thread.until == NEVER] or threads
 
 
-def _read_queues(topics: Sequence[str], queues: Sequence[Queue]) -> dict[str, int | None]:
+def _read_queues(topics: Sequence[str], queues: Sequence[MessageQueue]) -> dict[str, int | None]:
     """By topic the number of queues that has all of those; None: none of them is the topic's."""
     numbers = dict[str, int | None].fromkeys(topics)
-    for topic, _, queue_id in queues:
-        if topic in numbers:
-            numbers[topic] = max(numbers[topic] or 0, queue_id + 1)
+    for queue in queues:
+        if queue.topic in numbers:
+            numbers[queue.topic] = max(numbers[queue.topic] or 0, queue.queue_id + 1)
     return numbers
 
 
@@ -104,7 +104,7 @@ def _topics(threads: Sequence[Thread]) -> tuple[str, ...]:
     return tuple(sorted({topic for thread in threads for topic in thread.topics}))
 
 
-def _queues(threads: Sequence[Thread]) -> tuple[Queue, ...]:
+def _queues(threads: Sequence[Thread]) -> tuple[MessageQueue, ...]:
     return tuple(sorted({queue for thread in threads for queue in thread.queues}))
 
 
@@ -114,13 +114,13 @@ def _client_ids(roots: Sequence[Thread]) -> tuple[str, ...]:
 
 def _unowned(threads: Sequence[Thread]) -> dict[str, int]:
     """How long the queues of each group in which messages waited had no owner, added up, each time once."""
-    times_by_group: dict[str, dict[Queue, set[tuple[int, int]]]] = defaultdict(lambda: defaultdict(set))
+    times_by_group: dict[str, dict[MessageQueue, set[Time]]] = defaultdict(lambda: defaultdict(set))
     for thread in threads:
         times_by_queue = times_by_group[thread.identity.consumer_group]
         for finding in thread.findings:
             for queue in finding.evidence.queues:
                 if waits_without_owner(queue):
-                    times_by_queue[queue[:3]].add(queue[4:6])
+                    times_by_queue[queue.queue].add(queue.time)
     return {group: sum(map(covered, times_by_queue.values())) for group, times_by_queue in times_by_group.items()}
 
 
@@ -132,12 +132,12 @@ def waits_without_owner(queue: QueueEvidence) -> bool:
 def _headline(rule: Rule, roots: Sequence[Thread], worst: IncidentPart) -> str:
     """The rule's sentence, with the names of the roots; retry topics only where there are no others."""
     queues = _queues(roots)
-    queues = tuple(queue for queue in queues if not queue[0].startswith(RETRY)) or queues
+    queues = tuple(queue for queue in queues if not queue.topic.startswith(RETRY)) or queues
     headline = rule.headline_of(worst.cause).format(
         groups=Names(sorted({thread.identity.consumer_group for thread in roots}), "group"),
         topics=Names(_topics(roots), "topic"),
         queues=queues_by_topic(queues) if queues else "its queues",
-        brokers=Names(sorted({broker for _, broker, _ in queues}), "broker"),
+        brokers=Names(sorted({queue.broker_name for queue in queues}), "broker"),
         subjects=Names(sorted({thread.worst.subject for thread in roots}), "client"),
         members=Names(_client_ids(roots), "client"),
     )

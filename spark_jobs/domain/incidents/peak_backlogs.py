@@ -7,10 +7,10 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from spark_jobs.domain.incidents.thread import Thread
-from spark_jobs.domain.incidents.values import Queue
 from spark_jobs.domain.model.causes import PRODUCED_WAITS
 from spark_jobs.domain.model.finding import Evidence
 from spark_jobs.domain.model.grouped import by_key
+from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules.broker_not_readable import LAST_KNOWN, NOT_READABLE
 from spark_jobs.domain.rules.flow_controlled import THROTTLED
@@ -26,7 +26,7 @@ class _Backlog(NamedTuple):
 
     start: int
     end: int
-    queues: frozenset[Queue]
+    queues: frozenset[MessageQueue]
     messages: int | None
     unknown: int | None
 
@@ -40,7 +40,7 @@ def peak_backlogs(threads: Sequence[Thread]) -> dict[str, int]:
         of_topics = by_key((finding.evidence for finding in thread.findings), partial(_topic, thread))
         for topic, of_topic in of_topics.items():
             queues = frozenset(
-                queue[:3] for evidence in of_topic for queue in evidence.queues if queue.role in _WAITING
+                queue.queue for evidence in of_topic for queue in evidence.queues if queue.role in _WAITING
             )
             minimums = [without_offset(evidence) for evidence in of_topic]
             backlogs[thread.identity.consumer_group][topic] += [

@@ -6,9 +6,10 @@ from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
-from spark_jobs.domain.incidents.values import CLEARED, CauseTime, IncidentPart, Queue
+from spark_jobs.domain.incidents.values import CLEARED, CauseTime, IncidentPart
 from spark_jobs.domain.model.finding import Finding, Persistence
 from spark_jobs.domain.model.grouped import by_key
+from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.rule import Rule
@@ -105,14 +106,14 @@ class Thread:
         return self.start, tuple(name or "" for name in self.identity)
 
     @cached_property
-    def queues(self) -> frozenset[Queue]:
-        """The queues that its findings name: the first three fields of their evidence."""
-        return frozenset(queue[:3] for finding in self.findings for queue in finding.evidence.queues)
+    def queues(self) -> frozenset[MessageQueue]:
+        """The queues that its findings name."""
+        return frozenset(queue.queue for finding in self.findings for queue in finding.evidence.queues)
 
     @cached_property
     def topics(self) -> frozenset[str]:
         """Its topic, and those of its queues."""
-        topics = {self.identity.topic, *(topic for topic, _, _ in self.queues)}
+        topics = {self.identity.topic, *(queue.topic for queue in self.queues)}
         return frozenset(topic for topic in topics if topic is not None)
 
     @cached_property

@@ -9,10 +9,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from spark_jobs.domain.model.finding import ConflictingValue, Finding
+from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import Time, joined
-
-#: Topic, broker name, queue id.
-Queue = tuple[str, str, int]
 
 
 class PublishedFinding(NamedTuple):
@@ -119,7 +117,7 @@ class Incident:
     last_seen_at: int
     consumer_groups: tuple[str, ...]
     topics: tuple[str, ...]
-    queues: tuple[Queue, ...]
+    queues: tuple[MessageQueue, ...]
     client_ids: tuple[str, ...]
     peak_backlog_messages: int | None
     unassigned_queue_minutes: float

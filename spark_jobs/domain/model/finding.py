@@ -122,6 +122,16 @@ class QueueEvidence(NamedTuple):
     produced: int | None
     consumed: int | None
 
+    @property
+    def queue(self) -> MessageQueue:
+        """The queue itself."""
+        return MessageQueue(self.topic, self.broker_name, self.queue_id)
+
+    @property
+    def time(self) -> Time:
+        """From its start to its end."""
+        return self.started_at, self.ended_at
+
 
 class Evidence(NamedTuple):
     """The facts of a finding. Totals are over the queues whose value is known, None where it is of none, and
@@ -177,5 +187,5 @@ def unconsumed_times(findings: Iterable[Finding]) -> Mapping[MessageQueue, Seque
     for finding in findings:
         for queue in finding.evidence.queues:
             if queue.backlog_max and (queue.backlog_end is None or finding.cause in PRODUCED_WAITS):
-                times.setdefault(MessageQueue(*queue[:3]), []).append((queue.started_at, queue.ended_at))
+                times.setdefault(queue.queue, []).append(queue.time)
     return {queue: joined(of_queue) for queue, of_queue in times.items()}
