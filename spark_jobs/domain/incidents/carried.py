@@ -10,13 +10,14 @@ and topic. A step before `before` that is audited again makes what is carried in
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
 from spark_jobs.domain.incidents.facts import waits_without_owner
 from spark_jobs.domain.incidents.peak_backlogs import highest_of, without_offset
-from spark_jobs.domain.incidents.thread import QUIET, Identity, Thread, bounded
-from spark_jobs.domain.incidents.values import AuditedTime, Incident, UnknownTime
+from spark_jobs.domain.incidents.thread import QUIET, Thread, bounded
+from spark_jobs.domain.incidents.values import CLEARED, AuditedTime, Incident, UnknownTime
 from spark_jobs.domain.model.finding import Evidence, Finding, QueueEvidence
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.window import HOUR, Time, common, joined
@@ -30,27 +31,6 @@ from spark_jobs.domain.rules.rule import Rule
 CHANGEABLE = 6 * HOUR
 
 
-class CarriedThread(NamedTuple):
-    """The fields of a `Thread`; `until`: without deletions."""
-
-    identity: Identity
-    step_start: int
-    start: int
-    findings: list[Finding]
-    end: int
-    until: int
-    root_rule: str | None
-    finding_ids: list[str]
-    more_findings: int
-    revised: list[str]
-    number: int | None
-
-    def thread(self) -> Thread:
-        """A thread that the fold continues."""
-        fields = self._asdict() | {"findings": [*self.findings], "finding_ids": [*self.finding_ids]}
-        return Thread(**fields | {"revised": frozenset(self.revised)})
-
-
 class Carried(NamedTuple):
     """The state after the steps that begin before `before` (microseconds; None: of no step). Of groups with a
     thread: their `last_steps` (cluster, consumer group, start), the `unknown` times that reach the end of these, and
@@ -59,7 +39,7 @@ class Carried(NamedTuple):
     """
 
     before: int | None = None
-    threads: tuple[CarriedThread, ...] = ()
+    threads: tuple[Thread, ...] = ()
     last_steps: tuple[tuple[str, str, int], ...] = ()
     unknown: tuple[tuple[str, str, int, int], ...] = ()
     deletions: tuple[tuple[str, str, str | None, int], ...] = ()
@@ -181,20 +161,17 @@ def _silence(thread: Thread, audited: AuditedTime) -> Iterator[Time]:
         yield from [time for time in shared if time][:1]
 
 
-def _carried_thread(thread: Thread, decisive: set[str], before: int) -> CarriedThread:
+def _carried_thread(thread: Thread, decisive: set[str], before: int) -> Thread:
+    """The thread with the findings that decide how it continues, without deletions."""
     finding_ids, more = bounded(thread.finding_ids)
-    return CarriedThread(
-        thread.identity,
-        thread.step_start,
-        thread.start,
-        [*_findings(thread, decisive, before)],
-        thread.end,
-        thread.undeleted_until,
-        thread.root_rule,
-        [*finding_ids],
-        thread.more_findings + more,
-        sorted(finding.finding_id for finding in thread.findings if thread.is_revised(finding)),
-        thread.number,
+    return replace(
+        thread,
+        findings=[*_findings(thread, decisive, before)],
+        until=thread.undeleted_until,
+        resolution=CLEARED,
+        finding_ids=[*finding_ids],
+        more_findings=thread.more_findings + more,
+        revised=tuple(sorted(finding.finding_id for finding in thread.findings if thread.is_revised(finding))),
     )
 
 

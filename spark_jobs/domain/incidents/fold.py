@@ -70,7 +70,7 @@ def fold(
         for finding_id, finding in reported.items()
         if (root_id := finding.finding.root_finding_id) in findings_by_id
     }
-    old = [each.thread() for each in earlier.threads]
+    old = [thread.copy() for thread in earlier.threads]
     conditions = threads(reported.values(), RootRules(root_rules, by_name), unknown, old)
     of_events = [*_events(conditions, by_name)]
     _number([roots[0] for roots, _ in of_events], by_name)

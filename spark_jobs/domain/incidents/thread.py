@@ -1,7 +1,9 @@
 """The findings of one condition in step after step, as one value."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
@@ -74,8 +76,12 @@ class Thread:
     undeleted_until: int = 0
     finding_ids: list[str] = field(default_factory=list)
     more_findings: int = 0
-    revised: frozenset[str] = frozenset()
+    revised: tuple[str, ...] = ()
     number: int | None = None
+
+    def copy(self) -> Thread:
+        """The same thread, to be continued."""
+        return replace(self, findings=[*self.findings], finding_ids=[*self.finding_ids])
 
     @cached_property
     def worst(self) -> Finding:
