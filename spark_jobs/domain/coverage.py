@@ -238,7 +238,7 @@ class _Step(NamedTuple):
         expected = common(self.time, self.expected(row))
         if expected is None:
             return 0.0, 0.0
-        lacking = joined((each.started_at, each.ended_at) for each in row.missing)
+        lacking = joined(each.time for each in row.missing)
         return covered([expected]) / SECOND, covered(without(expected, lacking)) / SECOND
 
 
@@ -325,7 +325,7 @@ def silent_times(rows: Iterable[CoverageRow], length: int) -> dict[str, list[Tim
     ends: dict[str, set[int]] = defaultdict(set)
     for row in rows:
         if row.consumer_group is None:
-            missing[row.cluster] += ((each.started_at, each.ended_at) for each in row.missing)
+            missing[row.cluster] += (each.time for each in row.missing)
             ends[row.cluster].add(row.step_start + length)
     silent = {
         cluster: [(start, end) for start, end in joined(times) if any(start < at <= end for at in ends[cluster])]

@@ -81,7 +81,7 @@ def _sources(evidence: Mapping[str, Any]) -> Sequence[str]:
 def _group(key: _Key, observed: Sequence[Time] | None, missing: Sequence[Missing], length: int) -> CoverageRow:
     """`observed`: times of intervals; None: there is no interval, as the group has no topic."""
     start, end = key[0], key[0] + length
-    known = joined([*(observed or ()), *map(_time, missing)])
+    known = joined([*(observed or ()), *(each.time for each in missing)])
     begins = min((since for since, _ in known), default=start)
     if observed is not None:
         unseen = without((begins, end), known)
@@ -90,13 +90,9 @@ def _group(key: _Key, observed: Sequence[Time] | None, missing: Sequence[Missing
     return CoverageRow(
         *key,
         (end - begins) / SECOND,
-        covered(without((begins, end), joined(map(_time, missing)))) / SECOND,
+        covered(without((begins, end), joined(each.time for each in missing))) / SECOND,
         *(seconds, seconds, seconds, 0.0),
         min((time[0] for time in observed or ()), default=None),
         max((time[1] for time in observed or ()), default=None),
         missing,
     )
-
-
-def _time(missing: Missing) -> Time:
-    return missing.started_at, missing.ended_at

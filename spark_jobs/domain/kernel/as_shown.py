@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from spark_jobs.domain.kernel.allocations import Allocation, Member
 from spark_jobs.domain.kernel.audited_step import Moves, RebalanceInterval
-from spark_jobs.domain.kernel.holdings import reported_series
 from spark_jobs.domain.kernel.ownership import is_harm
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
-from spark_jobs.domain.model.clients import ReportedState
+from spark_jobs.domain.model.clients import ReportedState, reported_series
 from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import ClientHistory, Place
 from spark_jobs.domain.model.series import Span
@@ -61,7 +60,7 @@ def with_owners_shown(
     if not spans:
         yield interval
         return
-    cuts = sorted({interval.start, interval.end, *(at for span in spans for at in span[:2])})
+    cuts = sorted({interval.start, interval.end, *(at for span in spans for at in span.time)})
     for start, end in pairwise(cuts):
         piece = replace(interval, start=start, end=end, seen_at=min(interval.seen_at or end, end))
         if start > interval.start:

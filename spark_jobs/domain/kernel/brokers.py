@@ -13,7 +13,7 @@ def brokers_without_master(step: AuditedStep, topic: str, time: Time) -> frozens
     """The brokers that only slaves serve at some moment of the time (microseconds), by the topic's route."""
     series = step.history.masterless.get(topic)
     spans = series.spans(step.window, step.settings.max_gap) if series else ()
-    return frozenset(broker for span in spans if common((span.start, span.end), time) for broker in span.state)
+    return frozenset(broker for span in spans if common(span.time, time) for broker in span.state)
 
 
 def is_forbidden(step: AuditedStep, broker: str, time: Time) -> bool:

@@ -24,11 +24,11 @@ from spark_jobs.domain.model.clients import (
     Throttled,
     needs_locks,
     queue_of,
-    reported_state,
+    reported_series,
 )
 from spark_jobs.domain.model.history import UNKNOWN, ClientHistory, ClientState
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.model.series import Series, Span, State, coded
+from spark_jobs.domain.model.series import Series, Span, State
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import MILLISECOND
 
@@ -122,7 +122,7 @@ def busy_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[BusyClient]]]:
     """By client id the times in which two successive snapshots show it with nearly all its threads busy."""
     return {
         client_id: list(
-            seen_twice([Span(*span[:3], span.state.symptoms.busy) for span in spans if span.state.symptoms.busy])
+            seen_twice([span.showing(span.state.symptoms.busy) for span in spans if span.state.symptoms.busy])
         )
         for client_id, spans in unwell_spans(step).items()
     }
@@ -137,7 +137,7 @@ def symptoms(
     spans_per_queue: dict[MessageQueue, list[Span[Symptom]]] = defaultdict(list)
     for span in spans:
         for symptom in shown(span.state):
-            spans_per_queue[queue(symptom)].append(Span(span.start, span.end, span.seen_at, symptom))
+            spans_per_queue[queue(symptom)].append(span.showing(symptom))
     for queue_spans in spans_per_queue.values():
         yield from seen_twice(queue_spans)
 
@@ -145,8 +145,8 @@ def symptoms(
 @cached_with_value
 def client_reports(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) -> Series[ClientReport]:
     """One report per snapshot of a client, whose clock is behind by so many milliseconds."""
-    codes, reports = coded(ClientReport(reported_state(state), NO_SYMPTOMS) for state in client.series.states)
-    snapshot_codes = codes[client.series.codes]
+    reported = reported_series(client)
+    reports, snapshot_codes = [ClientReport(state, NO_SYMPTOMS) for state in reported.states], reported.codes.copy()
     code_of_symptoms: dict[tuple[int, Symptoms], int] = {}
     for snapshot, shown in _symptoms(client, thresholds, clock_behind_ms).items():
         healthy = int(snapshot_codes[snapshot])

@@ -36,6 +36,11 @@ class Missing(NamedTuple):
     source: str
     reason: Lack
 
+    @property
+    def time(self) -> Time:
+        """From its start to its end."""
+        return self.started_at, self.ended_at
+
 
 class CoverageRow(NamedTuple):
     """A row of the table `coverage`; `schemas/coverage.py` says what each of the fields is. Times are microseconds."""
@@ -68,19 +73,19 @@ def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
     broker. What is deleted lacks nothing, and a topic that is back has `max_gap` to have snapshots.
     """
     until = step.window.end
-    members = ((span.start, span.end) for spans in step.memberships.values() for span in spans)
+    members = (span.time for spans in step.memberships.values() for span in spans)
     known = [*_captured_before(step), *members]
-    yield from _gaps_of_source(MEMBERSHIPS, _outside(step.deleted, gaps([*known, *_called_before(step, known)], until)))
+    yield from _gaps_of(MEMBERSHIPS, gaps([*known, *_called_before(step, known)], until), step.deleted)
     for topic in dict.fromkeys(interval.topic for interval in step.intervals if interval.is_ordinary):
-        routes = ((span.start, span.end) for span in step.routes.get(topic, ()))
+        routes = (span.time for span in step.routes.get(topic, ()))
         absent = (*step.deleted, *step.deleted_topics.get(topic, ()), *step.gone_topics.get(topic, ()))
         deleted = joined((since, end + step.settings.max_gap) for since, end in absent)
-        yield from _gaps_of_source(f"{ROUTES}: {topic}", _outside(deleted, gaps(routes, until)))
+        yield from _gaps_of(f"{ROUTES}: {topic}", gaps(routes, until), deleted)
         samples = step.history.offsets.get(topic)
         if samples is not None:
             inside = samples.inside(step.window.read_from, until)
             missing = gaps_behind(samples.times[inside], until, step.settings.max_gap)
-            yield from _gaps_of_source(f"{OFFSETS}: {topic}", _outside(deleted, missing))
+            yield from _gaps_of(f"{OFFSETS}: {topic}", missing, deleted)
             if not samples.present[inside].all():
                 yield from _broker_gaps(step, topic, samples, inside, missing)
 
@@ -95,8 +100,8 @@ def group_coverage(step: AuditedStep) -> CoverageRow:
     taken = [series.times for series in history.memberships.values()]
     taken += [series.times for topic, series in history.routes.items() if topic in topics]
     seen = [int(times[place]) for times in (*taken, *sampled) for place in _first_and_last(times, window)]
-    members = [(span.start, span.end) for spans in step.memberships.values() for span in spans]
-    routes = [(span.start, span.end) for topic in topics for span in step.routes.get(topic, ())]
+    members = [span.time for spans in step.memberships.values() for span in spans]
+    routes = [span.time for topic in topics for span in step.routes.get(topic, ())]
     offsets = _sampled(sampled, window, step.settings.max_gap)
     clients = _sampled([client.answers.times for client in history.clients.values()], window, step.settings.max_gap)
     begins = [start for start, _ in (*members, *offsets, *_captured_before(step), *_called_before(step, members))]
@@ -134,7 +139,7 @@ def _of_cluster(groups: Sequence[CoverageRow], own: Time) -> CoverageRow:
     expected = own[1] - round(SECOND * max(row.expected_seconds for row in groups)), own[1]
     seen: list[Time] = []
     for row in groups:
-        lacking = joined((each.started_at, each.ended_at) for each in row.missing if each.source == MEMBERSHIPS)
+        lacking = joined(each.time for each in row.missing if each.source == MEMBERSHIPS)
         seen += without((own[1] - round(SECOND * row.expected_seconds), own[1]), lacking)
     missing = [Missing(*time, MEMBERSHIPS, Lack.NO_SNAPSHOTS) for time in without(expected, joined(seen))]
     return CoverageRow(
@@ -194,9 +199,7 @@ def _broker_gaps(
     for broker in sorted({name for name, _ in seen}):
         columns = [samples.columns[place] for place in seen if place[0] == broker]
         routed = [
-            (span.start, span.end)
-            for span in step.routes.get(topic, ())
-            if any(entry.broker_name == broker for entry in span.state)
+            span.time for span in step.routes.get(topic, ()) if any(entry.broker_name == broker for entry in span.state)
         ]
         answered_at = np.union1d(times[present[:, columns].any(axis=1)], _answered_at(step, broker))
         of_broker = tuple(MessageQueue(topic, *samples.queues[column]) for column in columns)
@@ -250,9 +253,5 @@ def gaps_behind(times: Matrix, until: int, max_gap: int) -> list[Time]:
     return list(zip((times[late] + max_gap).tolist(), following[late].tolist(), strict=True))
 
 
-def _outside(deleted: Sequence[Time], times: Iterable[Time]) -> Iterator[Time]:
-    return (part for time in times for part in without(time, deleted))
-
-
-def _gaps_of_source(source: str, times: Iterable[Time]) -> Iterator[SnapshotGap]:
-    return (SnapshotGap(start, end, source) for start, end in times)
+def _gaps_of(source: str, times: Iterable[Time], deleted: Sequence[Time]) -> Iterator[SnapshotGap]:
+    return (SnapshotGap(*part, source) for time in times for part in without(time, deleted))

@@ -50,14 +50,14 @@ def _differences(
         for owns, differ in ((True, _beyond), (False, _lacking)):
             shows = partial(differ, interval.topic, queues, share)
             for span in per_queue(shown(time, clients[client_id], shows)):
-                yield Span(*span[:3], Shown(client_id, span.state, owns))
+                yield span.showing(Shown(client_id, span.state, owns))
 
 
 def _in_rounds(spans: Sequence[Span[Shown]], end: int, tolerance: int) -> Sequence[Span[Shown]]:
     """The spans, with times closer than the tolerance as one, the last: the recorder asks client after client."""
     round_of: dict[int, int] = {}
     last = end
-    for at in sorted({end, *(at for span in spans for at in span[:2])}, reverse=True):
+    for at in sorted({end, *(at for span in spans for at in span.time)}, reverse=True):
         last = last if last - at < tolerance else at
         round_of[at] = last
     in_rounds = (span._replace(start=round_of[span.start], end=round_of[span.end]) for span in spans)

@@ -8,11 +8,9 @@ from typing import NamedTuple
 
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.views import Moment
-from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.clients import ReportedState, reported_state
+from spark_jobs.domain.model.clients import reported_series
 from spark_jobs.domain.model.history import ClientHistory, Place
 from spark_jobs.domain.model.message_queue import java_order
-from spark_jobs.domain.model.series import Series, coded
 from spark_jobs.domain.model.window import SECOND, AuditSettings
 from spark_jobs.domain.rocketmq.strategies import Holders
 
@@ -94,13 +92,6 @@ def reports_in(
                 lasted = last_seen - first_seen >= agree
                 names = unchanged.topic, unchanged.client_ids, unchanged.queues, client_id
                 yield Holding(*names, held_queues, number, lasted, state.orderly)
-
-
-@cached_with_value
-def reported_series(client: ClientHistory) -> Series[ReportedState]:
-    """Return what the client reported at each of its snapshots."""
-    codes, states = coded(map(reported_state, client.series.states))
-    return Series(client.series.times, codes[client.series.codes], states)
 
 
 #: A topic with its members and queues, as every client sorts them.

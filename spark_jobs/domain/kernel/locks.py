@@ -64,13 +64,13 @@ def _lacking(
 ) -> Iterator[Span[tuple[str, Place]]]:
     """The times in which an `orderly` client lacks a queue of its share, and no other client lists it."""
     lacking = [
-        Span(*span[:3], (client_id, span.state))
+        span.showing((client_id, span.state))
         for client_id, share in orderly.items()
         for span in per_queue(shown(interval, clients[client_id], partial(lacks, interval.topic, share)))
     ]
     holders = _holders(interval, clients, frozenset(queue for *_, (_, queue) in lacking))
     for start, end, seen_at, (client_id, queue) in lacking:
-        by_others = joined(span[:2] for span in holders[queue] if span.state != client_id)
+        by_others = joined(span.time for span in holders[queue] if span.state != client_id)
         for since, until in without((start, end), by_others):
             yield Span(since, until, min(seen_at, until), (client_id, queue))
 
@@ -90,7 +90,7 @@ def _holders(
     for client_id in clients.keys() & (interval.client_ids if queues else ()):
         for span in shown(interval, clients[client_id], partial(_listed, interval.topic, queues)):
             for queue in span.state:
-                holders[queue].append(Span(*span[:3], client_id))
+                holders[queue].append(span.showing(client_id))
     return holders
 
 

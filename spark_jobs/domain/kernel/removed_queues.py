@@ -80,7 +80,7 @@ def removed_times(route: Route, queue: Place, absences: Sequence[Time], *, was_r
         elif queue[1] < entry.read_queue_nums:
             was_readable = was_readable or bool(entry.perm & PERM_READ)
         elif was_readable:
-            times.append((span.start, span.end))
+            times.append(span.time)
     return joined(times)
 
 
@@ -131,7 +131,7 @@ def gone_topics(
         brokers = {queues[0] for queues in before if queues}
         samples = history.offsets.get(topic)
         for span in spans:
-            time = span.start, span.end
+            time = span.time
             brokers |= {entry.broker_name for entry in span.state}
             is_read = samples is not None and bool(samples.present[samples.inside(*time)].any())
             is_empty = not span.state and brokers and not is_read

@@ -55,7 +55,7 @@ def unseen_times(
     proxy_times = _connected(proxies)
     if proxy_times:
         proxy_times[0] = window.observed_from, proxy_times[0][1]
-    answers = ((span.start, span.end) for spans in memberships.values() for span in spans)
+    answers = (span.time for spans in memberships.values() for span in spans)
     minimum = settings.thresholds.stalled_after_seconds * SECOND
     unseen = [_span(time, Reason.CONSUMED_THROUGH_PROXY) for time in offline_times(on_proxies, on_brokers)]
     for offline in offline_times(answers, [*on_brokers, *on_proxies]):
@@ -86,7 +86,7 @@ def by_proxies(memberships: Mapping[str, State]) -> dict[str, State]:
 def _connected(memberships: Mapping[str, Sequence[Span[Membership]]]) -> list[Time]:
     """The maximal times in which any of them lists a connection."""
     spans = (span for broker_spans in memberships.values() for span in broker_spans)
-    return joined((span.start, span.end) for span in spans if span.state.connections)
+    return joined(span.time for span in spans if span.state.connections)
 
 
 @dataclass(frozen=True)

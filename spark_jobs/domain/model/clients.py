@@ -7,8 +7,10 @@ from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from spark_jobs.domain.model.history import ClientState, OwnedQueue, Place
+from spark_jobs.domain.model.caching import cached_with_value
+from spark_jobs.domain.model.history import ClientHistory, ClientState, OwnedQueue, Place
 from spark_jobs.domain.model.message_queue import MessageModel, MessageQueue
+from spark_jobs.domain.model.series import Series, coded
 
 #: A broker hands out no more messages at once, whatever is asked for; it can be configured.
 #: Source: MessageStoreConfig.maxTransferCountOnMessageInMemory, DefaultMessageStore.isTheBatchFull.
@@ -105,6 +107,13 @@ class ReportedState:
         for topic, broker_name, queue_id in self.owned:
             queues_by_topic[topic].add((broker_name, queue_id))
         return {topic: frozenset(places) for topic, places in queues_by_topic.items()}
+
+
+@cached_with_value
+def reported_series(client: ClientHistory) -> Series[ReportedState]:
+    """Return what the client reported at each of its snapshots."""
+    codes, states = coded(map(reported_state, client.series.states))
+    return Series(client.series.times, codes[client.series.codes], states)
 
 
 def reported_state(state: ClientState) -> ReportedState:

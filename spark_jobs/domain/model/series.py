@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.window import HOUR, AuditSettings, StepWindow
+from spark_jobs.domain.model.window import HOUR, AuditSettings, StepWindow, Time
 
 State = TypeVar("State")
+Other = TypeVar("Other")
 
 
 def coded(
@@ -41,6 +42,15 @@ class Span(NamedTuple, Generic[State]):
     end: int
     seen_at: int
     state: State
+
+    @property
+    def time(self) -> Time:
+        """When it lasts."""
+        return self.start, self.end
+
+    def showing(self, state: Other) -> Span[Other]:
+        """The same time with another state."""
+        return Span(self.start, self.end, self.seen_at, state)
 
 
 _END = attrgetter("end")
@@ -89,7 +99,7 @@ class Series(Timed, Generic[State]):
         start = max(self.moments[inside.start], window.observed_from)
         of_window = of_window[bisect_right(of_window, start, key=_END) :]
         if of_window and of_window[0].start < start:
-            of_window[0] = Span(start, *of_window[0][1:])
+            of_window[0] = of_window[0]._replace(start=start)
         return of_window
 
     def runs(self, start: int, end: int, max_gap: int | None = None) -> list[Span[State]]:

@@ -211,7 +211,7 @@ def _is_busy(step: AuditedStep, client_id: str, growth: Growth) -> bool:
     too short for a finding. It reports what it consumed in the minute before.
     """
     time = growth.start, growth.end + _MINUTE
-    return any(common((span.start, span.end), time) for span in busy_spans(step).get(client_id, ()))
+    return any(common(span.time, time) for span in busy_spans(step).get(client_id, ()))
 
 
 def _is_then(finding: Finding, growth: Growth) -> bool:
