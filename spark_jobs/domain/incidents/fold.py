@@ -11,6 +11,7 @@ from spark_jobs.domain.incidents.facts import incident, kind
 from spark_jobs.domain.incidents.thread import QUIET, Thread
 from spark_jobs.domain.incidents.threads import RootRules, threads
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding, UnknownTime
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.severities import ERROR, INFO
 from spark_jobs.domain.model.silences import unreported_ids
 from spark_jobs.domain.model.window import Time, common
@@ -83,14 +84,8 @@ def fold(
         )
         for roots, symptoms in of_events
     ]
-    opened = _with_same_broker(
-        [
-            (each.incident, each.broker)
-            for each in events
-            if each.incident.severity != INFO or each.incident.rule in blind
-        ]
-    )
-    return Fold(in_order(opened), events, audited, unknown, by_name)
+    opened = [each for each in events if each.incident.severity != INFO or each.incident.rule in blind]
+    return Fold(in_order(_with_same_broker(opened)), events, audited, unknown, by_name)
 
 
 def in_order(incidents: Iterable[Incident]) -> list[Incident]:
@@ -219,14 +214,11 @@ def _broker_of(roots: Iterable[Thread], rules: Mapping[str, Rule]) -> str | None
     return brokers.pop() if len(brokers) == 1 else None
 
 
-def _with_same_broker(incidents: Sequence[tuple[Incident, str | None]]) -> Iterator[Incident]:
+def _with_same_broker(events: Sequence[Event]) -> Iterator[Incident]:
     """The incidents in order; the advice begins with other groups whose incidents point to the broker at that time."""
-    by_broker: dict[tuple[str, str], list[Incident]] = defaultdict(list)
-    for each, broker in incidents:
-        if broker:
-            by_broker[each.cluster, broker].append(each)
-    for each, broker in incidents:
-        of_broker = by_broker[each.cluster, broker] if broker else []
+    by_broker = by_key(events, lambda event: (event.cluster, event.broker))
+    for each, broker in ((event.incident, event.broker) for event in events):
+        of_broker = (event.incident for event in by_broker[each.cluster, broker]) if broker else ()
         together = {group for other in of_broker if _is_same_time(each, other) for group in other.consumer_groups}
         groups = sorted(together.difference(each.consumer_groups))
         sentence = f"Incidents of {names_text(groups)} point to {broker}, too: look at {broker} first."

@@ -15,6 +15,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import Matrix, OffsetSamples
 from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.series import Timed
 from spark_jobs.domain.model.window import SECOND, StepWindow, Time, common, covered, joined, without
 
 MEMBERSHIPS, ROUTES, OFFSETS = "membership_snapshots", "route_snapshots", "offset_snapshots"
@@ -95,15 +96,14 @@ def group_coverage(step: AuditedStep) -> CoverageRow:
     while others answer: members and owners are known without it. Routes are those of the step's topics.
     """
     window, history, own = step.window, step.history, (step.window.start, step.window.end)
-    sampled = [samples.times for samples in history.offsets.values()]
     topics = {interval.topic for interval in step.intervals}
-    taken = [series.times for series in history.memberships.values()]
-    taken += [series.times for topic, series in history.routes.items() if topic in topics]
-    seen = [int(times[place]) for times in (*taken, *sampled) for place in _first_and_last(times, window)]
+    taken: list[Timed] = [*history.memberships.values(), *history.offsets.values()]
+    taken += (series for topic, series in history.routes.items() if topic in topics)
+    seen = [times for each in taken if len(times := each.times[each.inside(*own)])]
     members = [span.time for spans in step.memberships.values() for span in spans]
     routes = [span.time for topic in topics for span in step.routes.get(topic, ())]
-    offsets = _sampled(sampled, window, step.settings.max_gap)
-    clients = _sampled([client.answers.times for client in history.clients.values()], window, step.settings.max_gap)
+    offsets = _sampled(history.offsets.values(), window, step.settings.max_gap)
+    clients = _sampled((client.answers for client in history.clients.values()), window, step.settings.max_gap)
     begins = [start for start, _ in (*members, *offsets, *_captured_before(step), *_called_before(step, members))]
     expected = min(max(min(begins, default=window.end), window.start), window.end), window.end
     gaps = {
@@ -121,8 +121,8 @@ def group_coverage(step: AuditedStep) -> CoverageRow:
         _seconds(routes, own),
         _seconds(offsets, own),
         _seconds(clients, own),
-        min(seen, default=None),
-        max(seen, default=None),
+        min((int(times[0]) for times in seen), default=None),
+        max((int(times[-1]) for times in seen), default=None),
         [Missing(*gap, _why(step, *gap)) for gap in sorted(gaps)],
     )
 
@@ -163,19 +163,13 @@ def _seconds(times: Iterable[Time], own: Time) -> float:
     return covered(inside for time in times if (inside := common(time, own))) / SECOND
 
 
-def _first_and_last(times: Matrix, window: StepWindow) -> Iterator[int]:
-    """The places of the first and the last of these times, in order, that are in the step."""
-    first, stop = np.searchsorted(times, (window.start, window.end)).tolist()
-    yield from (first, stop - 1) if first < stop else ()
-
-
-def _sampled(sampled: Iterable[Matrix], window: StepWindow, max_gap: int) -> list[Time]:
+def _sampled(sampled: Iterable[Timed], window: StepWindow, max_gap: int) -> list[Time]:
     """The times of the step's window in which samples apply."""
     known: list[Time] = []
-    for times in sampled:
-        inside = times[slice(*np.searchsorted(times, (window.read_from, window.end)))]
-        if len(inside):
-            known += without((int(inside[0]), window.end), gaps_behind(inside, window.end, max_gap))
+    for samples in sampled:
+        times = samples.times[samples.inside(window.read_from, window.end)]
+        if len(times):
+            known += without((int(times[0]), window.end), gaps_behind(times, window.end, max_gap))
     return known
 
 
