@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.rocketmq.strategies import AS_CONFIGURED, Implementation, Parameters, Variant, variant_of
@@ -46,6 +47,20 @@ class Member(NamedTuple):
         return self._replace(strategy=strategy, variant=variant, parameters=AS_CONFIGURED)
 
 
+class QueueOwners(NamedTuple):
+    """The owners of one queue, as positions in the members' list; without any the cause, and whose share it is."""
+
+    owners: tuple[int, ...]
+    unassigned_cause: str | None = None
+    unassigned_client_id: str | None = None
+    double_owned_cause: str | None = None
+
+
+def is_harm(cause: str | None) -> bool:
+    """Return whether the owners of a queue get each message several times."""
+    return cause not in (None, DoubleOwnedCause.POP_SHARED)
+
+
 @dataclass(frozen=True)
 class Allocation:
     """One per distinct (members, queues, implementations): the owners of each queue, and why it has none or several.
@@ -68,6 +83,36 @@ class Allocation:
     duplicate_ids: tuple[str, ...] = ()
     if_deduplicated: Counts | None = None
     if_unique: Counts | None = None
+
+    @classmethod
+    def of(
+        cls, members: Sequence[Member], queues: Sequence[Place], readable_count: int, owned: Sequence[QueueOwners]
+    ) -> Allocation:
+        """Of these members, with the owners of each queue."""
+        readable = owned[:readable_count]
+        queue_counts = Counter(position for queue in readable for position in queue.owners)
+        connection_counts = Counter(member.client_id for member in members)
+        return cls(
+            queues=queues,
+            readable_count=readable_count,
+            owners=[queue.owners for queue in owned],
+            owner_ids=[tuple(sorted({members[position].client_id for position in queue.owners})) for queue in owned],
+            unassigned_causes=[queue.unassigned_cause for queue in owned],
+            unassigned_client_ids=[queue.unassigned_client_id for queue in owned],
+            double_owned_causes=[queue.double_owned_cause for queue in owned],
+            queues_per_member=[queue_counts[position] for position in range(len(members))],
+            counts=Counts(
+                unassigned_queues=sum(not queue.owners for queue in readable),
+                double_owned_queues=sum(is_harm(queue.double_owned_cause) for queue in readable),
+            ),
+            duplicate_ids=tuple(client_id for client_id, count in connection_counts.items() if count > 1),
+        )
+
+    @property
+    def owned(self) -> list[QueueOwners]:
+        """By queue, its owners."""
+        causes = self.unassigned_causes, self.unassigned_client_ids, self.double_owned_causes
+        return [*map(QueueOwners, self.owners, *causes)]
 
     @cached_property
     def is_owned(self) -> NDArray[np.bool_]:

@@ -1,17 +1,15 @@
 """The owners that clients show in parts of an interval, where these are not those of the replay."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from spark_jobs.domain.kernel.allocations import Allocation, Member
+from spark_jobs.domain.kernel.allocations import Allocation, Member, QueueOwners
 from spark_jobs.domain.kernel.audited_step import Moves, RebalanceInterval
-from spark_jobs.domain.kernel.ownership import is_harm
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.clients import ReportedState, reported_series
-from spark_jobs.domain.model.finding import Counts
 from spark_jobs.domain.model.history import ClientHistory, Place
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import islands
@@ -80,43 +78,29 @@ def _with_differences(
     allocation: Allocation, members: Sequence[Member], differences: Collection[Shown], unassigned: UnassignedCause
 ) -> Allocation:
     """The allocation with the owners that clients show. `queues_per_member` stay those of the shares."""
-    owners = list(map(tuple, _owners(allocation, members, differences)))
-    is_lost = [bool(before) and not now for before, now in zip(allocation.owners, owners, strict=True)]
-    double_owned_causes = [
-        (cause or DoubleOwnedCause.ROUTE_OUTDATED) if len(now) > 1 else None
-        for now, cause in zip(owners, allocation.double_owned_causes, strict=True)
-    ]
-    return replace(
-        allocation,
-        owners=owners,
-        owner_ids=[tuple(sorted({members[place].client_id for place in places})) for places in owners],
-        unassigned_causes=[
-            None if now else unassigned if lost else cause
-            for now, lost, cause in zip(owners, is_lost, allocation.unassigned_causes, strict=True)
-        ],
-        unassigned_client_ids=[
-            None if now else members[before[0]].client_id if lost else client_id
-            for now, lost, before, client_id in zip(
-                owners, is_lost, allocation.owners, allocation.unassigned_client_ids, strict=True
-            )
-        ],
-        double_owned_causes=double_owned_causes,
-        counts=Counts(
-            sum(not now for now in owners[: allocation.readable_count]), sum(map(is_harm, double_owned_causes))
-        ),
-    )
-
-
-def _owners(
-    allocation: Allocation, members: Sequence[Member], differences: Collection[Shown]
-) -> Iterator[Sequence[int]]:
-    """By queue, the positions of its owners."""
     shown_of: dict[Place, dict[str, bool]] = defaultdict(dict)
     for client_id, queue, owns in differences:
         shown_of[queue][client_id] = owns
-    for queue, by_replay in zip(allocation.queues, allocation.owners, strict=True):
-        if queue not in shown_of:
-            yield by_replay
-            continue
-        ids = ((place, member.client_id) for place, member in enumerate(members))
-        yield [place for place, client_id in ids if shown_of[queue].get(client_id, place in by_replay)]
+    owned = [
+        _as_shown(before, members, shown_of[queue], unassigned) if queue in shown_of else before
+        for queue, before in zip(allocation.queues, allocation.owned, strict=True)
+    ]
+    return replace(
+        Allocation.of(members, allocation.queues, allocation.readable_count, owned),
+        queues_per_member=allocation.queues_per_member,
+        if_deduplicated=allocation.if_deduplicated,
+        if_unique=allocation.if_unique,
+    )
+
+
+def _as_shown(
+    before: QueueOwners, members: Sequence[Member], owns: Mapping[str, bool], unassigned: UnassignedCause
+) -> QueueOwners:
+    """The owners of a queue, of which clients show that they own it, or do not."""
+    ids = enumerate(member.client_id for member in members)
+    owners = tuple(place for place, client_id in ids if owns.get(client_id, place in before.owners))
+    if len(owners) > 1:
+        return QueueOwners(owners, double_owned_cause=before.double_owned_cause or DoubleOwnedCause.ROUTE_OUTDATED)
+    if owners:
+        return QueueOwners(owners)
+    return QueueOwners((), unassigned, members[before.owners[0]].client_id) if before.owners else before

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
-from spark_jobs.domain.kernel.allocations import Allocation, Member
+from spark_jobs.domain.kernel.allocations import Allocation, Member, QueueOwners, is_harm
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.finding import Counts
@@ -93,13 +93,6 @@ def _only_inputs(member: Member) -> Member:
     return member._replace(client_addr=None, language=None, version=None, known=True)
 
 
-class _QueueOwners(NamedTuple):
-    owners: tuple[int, ...]
-    unassigned_cause: UnassignedCause | None = None
-    unassigned_client_id: str | None = None
-    double_owned_cause: DoubleOwnedCause | None = None
-
-
 def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
     """The allocation, and what two fixes would make of its duplicates. Linear in members and queues.
 
@@ -123,34 +116,18 @@ def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
 
 def allocated(inputs: Inputs, settings: StrategySettings) -> Allocation:
     """The allocation without what fixes would make of it; raises as `replayed` does."""
-    members, readable = inputs.members, _readable_owners(inputs, settings)
-    unreadable = [_QueueOwners((), cause) for _, _, cause in inputs.unreadable]
-    queues = [*readable, *unreadable]
-    unassigned = sum(not queue.owners for queue in readable)
-    double_owned = sum(is_harm(queue.double_owned_cause) for queue in readable)
-    queue_counts = Counter(position for queue in readable for position in queue.owners)
-    connection_counts = Counter(member.client_id for member in members)
-    return Allocation(
-        queues=(*inputs.queues, *((broker, queue_id) for broker, queue_id, _ in inputs.unreadable)),
-        readable_count=len(inputs.queues),
-        owners=[queue.owners for queue in queues],
-        owner_ids=[tuple(sorted({members[position].client_id for position in queue.owners})) for queue in queues],
-        unassigned_causes=[queue.unassigned_cause for queue in queues],
-        unassigned_client_ids=[queue.unassigned_client_id for queue in queues],
-        double_owned_causes=[queue.double_owned_cause for queue in queues],
-        queues_per_member=[queue_counts[position] for position in range(len(members))],
-        counts=Counts(unassigned, double_owned),
-        duplicate_ids=tuple(client_id for client_id, count in connection_counts.items() if count > 1),
-    )
+    unreadable = [QueueOwners((), cause) for _, _, cause in inputs.unreadable]
+    queues = (*inputs.queues, *((broker, queue_id) for broker, queue_id, _ in inputs.unreadable))
+    return Allocation.of(inputs.members, queues, len(inputs.queues), [*_readable_owners(inputs, settings), *unreadable])
 
 
-def _readable_owners(inputs: Inputs, settings: StrategySettings) -> list[_QueueOwners]:
+def _readable_owners(inputs: Inputs, settings: StrategySettings) -> list[QueueOwners]:
     """The owners of each readable queue, in allocation order."""
     queues = [MessageQueue(inputs.topic, *place) for place in inputs.queues]
     owners = _Owners(inputs.members).owners_of_queues(claims(inputs.members, queues, settings))
     for index in queues_lost_to_room_bug(inputs.members, queues, settings):
         if owners[index].unassigned_cause == UnassignedCause.ROOM_FILTER:
-            owners[index] = _QueueOwners((), UnassignedCause.MACHINE_ROOM_BUG)
+            owners[index] = QueueOwners((), UnassignedCause.MACHINE_ROOM_BUG)
     return owners
 
 
@@ -160,7 +137,7 @@ class _Owners:
 
     members: Sequence[Member]
 
-    def owners_of_queues(self, claims: Iterable[Sequence[Claim]]) -> list[_QueueOwners]:
+    def owners_of_queues(self, claims: Iterable[Sequence[Claim]]) -> list[QueueOwners]:
         """One per queue, in the order of the claims."""
         owners_of = cache(self._owned)
         return [owners_of(tuple(queue_claims)) for queue_claims in claims]
@@ -182,11 +159,11 @@ class _Owners:
             if self.members[position].subscribes and self.members[position].implementation == claim.implementation
         ]
 
-    def _owned(self, claims: tuple[Claim, ...]) -> _QueueOwners:
+    def _owned(self, claims: tuple[Claim, ...]) -> QueueOwners:
         owners = tuple(sorted({position for claim in claims for position in self._computing_positions(claim)}))
         if not owners:
             return self._unowned(claims)
-        return _QueueOwners(owners, double_owned_cause=self._double_owned_cause(owners))
+        return QueueOwners(owners, double_owned_cause=self._double_owned_cause(owners))
 
     def _double_owned_cause(self, owners: Sequence[int]) -> DoubleOwnedCause | None:
         if len(owners) < 2:
@@ -202,14 +179,14 @@ class _Owners:
             return DoubleOwnedCause.MIXED_CLIENTS
         return DoubleOwnedCause.CONFIG_OVERLAP
 
-    def _unowned(self, claims: Sequence[Claim]) -> _QueueOwners:
+    def _unowned(self, claims: Sequence[Claim]) -> QueueOwners:
         """Why a queue has no owner: the first cause of its claims; without claims, the strategies left it out."""
         if not claims:
-            return _QueueOwners((), self._cause_without_claims())
+            return QueueOwners((), self._cause_without_claims())
         causes = [(self._cause_of_claim(claim), claim.position) for claim in claims]
         cause = next(cause for cause in UnassignedCause if any(cause == claim_cause for claim_cause, _ in causes))
         position = min(position for claim_cause, position in causes if claim_cause == cause)
-        return _QueueOwners((), cause, self.members[position].client_id)
+        return QueueOwners((), cause, self.members[position].client_id)
 
     def _cause_of_claim(self, claim: Claim) -> UnassignedCause:
         if claim.position not in self._positions_of_ids:
@@ -256,11 +233,6 @@ def _consumed_twice(deduplicated: Allocation, duplicate_ids: set[str]) -> int:
         is_harm(cause) or any(client_id in duplicate_ids for client_id in ids)
         for cause, ids in zip(deduplicated.double_owned_causes, deduplicated.owner_ids, strict=True)
     )
-
-
-def is_harm(cause: str | None) -> bool:
-    """Return whether the owners of a queue get each message several times."""
-    return cause not in (None, DoubleOwnedCause.POP_SHARED)
 
 
 class Claim(NamedTuple):
