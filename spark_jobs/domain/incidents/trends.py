@@ -6,16 +6,14 @@ from statistics import median
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.model.history import Mask, Numbers
 from spark_jobs.domain.model.window import HOUR, SECOND
 
 WEEK = 7 * 24 * HOUR
 #: Cluster and consumer group.
 Group = tuple[str, str]
-Numbers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 class IntervalColumns(NamedTuple):
@@ -26,8 +24,8 @@ class IntervalColumns(NamedTuple):
     group: Numbers
     start: Numbers
     end: Numbers
-    is_wrong: Flags
-    is_rebalance: Flags
+    is_wrong: Mask
+    is_rebalance: Mask
     queues_moved: Numbers
 
 
@@ -153,7 +151,7 @@ def _opened(
     return by_group_and_week
 
 
-def _covered(cell: Numbers, start: Numbers, end: Numbers, wanted: Flags, cells: int) -> Numbers:
+def _covered(cell: Numbers, start: Numbers, end: Numbers, wanted: Mask, cells: int) -> Numbers:
     """By cell how long its wanted intervals cover together; no cell's times reach into those of the next."""
     cell, start, end = cell[wanted], start[wanted], end[wanted]
     order = np.lexsort((start, cell))

@@ -9,11 +9,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.finding import Counts
-from spark_jobs.domain.model.history import Place
+from spark_jobs.domain.model.history import Mask, Place
 from spark_jobs.domain.rocketmq.strategies import AS_CONFIGURED, Implementation, Parameters, Variant, variant_of
 
 
@@ -115,7 +114,7 @@ class Allocation:
         return [*map(QueueOwners, self.owners, *causes)]
 
     @cached_property
-    def is_owned(self) -> NDArray[np.bool_]:
+    def is_owned(self) -> Mask:
         """By queue, whether it has an owner."""
         return np.array([*map(bool, self.owners)], bool)
 

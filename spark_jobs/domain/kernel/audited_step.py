@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.allocations import Allocation, Member
 from spark_jobs.domain.kernel.ownership import Replays
@@ -16,6 +15,7 @@ from spark_jobs.domain.model.history import (
     RETRY,
     ClientState,
     GroupHistory,
+    Mask,
     Membership,
     OffsetSamples,
     Place,
@@ -174,7 +174,7 @@ class IntervalProgress(QueueMeasures):
         return self.interval.measured
 
     @property
-    def is_owned(self) -> NDArray[np.bool_]:
+    def is_owned(self) -> Mask:
         """Per queue, whether it has an owner, known or not."""
         allocation = self.interval.allocation
         if allocation is None:
@@ -182,7 +182,7 @@ class IntervalProgress(QueueMeasures):
         return allocation.is_owned
 
     @property
-    def is_handed_over(self) -> NDArray[np.bool_]:
+    def is_handed_over(self) -> Mask:
         """Per queue, whether another client owned it until the interval began."""
         moves = self.interval.moves
         handed_over = moves.handed_over if moves else ()

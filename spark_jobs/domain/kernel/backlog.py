@@ -24,19 +24,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.sample_pairs import arrived, sample_pairs
-from spark_jobs.domain.kernel.sample_windows import Mask, age_ms, latest_rows
+from spark_jobs.domain.kernel.sample_windows import age_ms, latest_rows
 from spark_jobs.domain.model.grouped import by_key
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place
+from spark_jobs.domain.model.history import UNKNOWN, Mask, Matrix, Numbers, OffsetSamples, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.model.window import SECOND, Time
 
 MINUTE = 60 * SECOND
-Numbers = NDArray[np.int64]
 #: By queue, the times in which nobody consumes it, though the group's offsets do not say what waits there.
 Unconsumed = Mapping[MessageQueue, Sequence[Time]]
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.consume_statuses import saturated
@@ -26,7 +25,7 @@ from spark_jobs.domain.model.clients import (
     queue_of,
     reported_series,
 )
-from spark_jobs.domain.model.history import UNKNOWN, ClientHistory, ClientState
+from spark_jobs.domain.model.history import UNKNOWN, ClientHistory, ClientState, Mask, Numbers
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Series, Span, State
 from spark_jobs.domain.model.thresholds import Thresholds
@@ -190,7 +189,7 @@ def _symptoms(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: in
     }
 
 
-def _stale(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) -> NDArray[np.bool_]:
+def _stale(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) -> Mask:
     """Per process queue whether the client stopped pulling it. Source: ProcessQueue.isPullExpired.
 
     An idle client asks every 15 s (long polling), or as it is set to. A Go client waits for its listener first.
@@ -200,20 +199,20 @@ def _stale(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) 
     by_listener = (samples.cached_count > 0) & is_known(last_consume) & (last_consume < last_pull)
     waits = np.array([(state.pull_interval_ms or 0) > idle_ms for state in series.states], dtype=bool)
     is_old = (series.times // MILLISECOND)[samples.snapshots] - last_pull - clock_behind_ms > idle_ms
-    stale: NDArray[np.bool_] = is_known(last_pull) & ~waits[series.codes[samples.snapshots]] & ~by_listener & is_old
+    stale: Mask = is_known(last_pull) & ~waits[series.codes[samples.snapshots]] & ~by_listener & is_old
     return stale
 
 
-def _lock_expired(client: ClientHistory, clock_behind_ms: int) -> NDArray[np.bool_]:
+def _lock_expired(client: ClientHistory, clock_behind_ms: int) -> Mask:
     """Per process queue, True if an orderly client no longer trusts its lock. Source: ProcessQueue.isLockExpired."""
     last_lock, series, snapshots = client.samples.last_lock, client.series, client.samples.snapshots
     orderly = np.array([needs_locks(state) for state in series.states], dtype=bool)[series.codes[snapshots]]
     is_old = (series.times // MILLISECOND)[snapshots] - last_lock - clock_behind_ms > LOCK_LIVES_MS
-    expired: NDArray[np.bool_] = orderly & (last_lock > 0) & is_old
+    expired: Mask = orderly & (last_lock > 0) & is_old
     return expired
 
 
-def _limits(client: ClientHistory, thresholds: Thresholds) -> NDArray[np.int64]:
+def _limits(client: ClientHistory, thresholds: Thresholds) -> Numbers:
     """Per snapshot the limits in the order of `ThrottleCause`: the client's own, else the configured ones."""
     configured = (thresholds.cached_messages, thresholds.cached_mib, thresholds.cached_span)
     limits = [
@@ -227,7 +226,7 @@ def _own_limits(state: ClientState) -> tuple[int | None, int | None, int | None]
     return state.pull_threshold_for_queue, state.pull_threshold_size_for_queue, state.consume_max_span
 
 
-def _throttle_causes(client: ClientHistory, limits: NDArray[np.int64]) -> NDArray[np.int64]:
+def _throttle_causes(client: ClientHistory, limits: Numbers) -> Numbers:
     """Per process queue its first limit that is reached, by place in `ThrottleCause`; behind the last: none.
 
     A client stops beyond its messages and MiB, and at its span. Source: DefaultMQPushConsumerImpl.pullMessage.
@@ -244,7 +243,7 @@ def _throttle_causes(client: ClientHistory, limits: NDArray[np.int64]) -> NDArra
 
 
 @cached_with_value
-def _cached_spans(client: ClientHistory) -> NDArray[np.int64]:
+def _cached_spans(client: ClientHistory) -> Numbers:
     """Offsets from the oldest cached message of each process queue to the newest."""
     first, last = client.samples.cached_min_offset, client.samples.cached_max_offset
     return np.where((first != UNKNOWN) & (last != UNKNOWN), last - first, UNKNOWN)

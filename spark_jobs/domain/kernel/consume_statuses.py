@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import BusyClient, most_per_call
-from spark_jobs.domain.model.history import ClientHistory, ClientState, ConsumeStatus
+from spark_jobs.domain.model.history import ClientHistory, ClientState, ConsumeStatus, Mask
 from spark_jobs.domain.model.series import Series, Span
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow
@@ -171,7 +171,7 @@ def _median(values: Numbers) -> float:
 
 def _is_slowed(
     samples: StatusSamples, rows: NDArray[np.int64], usual: tuple[float, float], thresholds: Thresholds
-) -> NDArray[np.bool_]:
+) -> Mask:
     """Return whether consume RT rose and pull RT did not: where both rise, it is rather the machine or the network.
 
     It must rise even if each call had one message before, and now has as many as it can: calls that fill up take
@@ -179,7 +179,7 @@ def _is_slowed(
     """
     consume, pull = samples.consume_rt_ms[rows], samples.pull_rt_ms[rows]
     slow, ratio = thresholds.slow_rt_ms, thresholds.rt_rise_ratio
-    rose: NDArray[np.bool_] = (consume >= slow) & (samples.message_ms[rows] >= usual[0] * ratio)
+    rose: Mask = (consume >= slow) & (samples.message_ms[rows] >= usual[0] * ratio)
     return rose & ((pull < slow) | (pull < usual[1] * ratio))
 
 

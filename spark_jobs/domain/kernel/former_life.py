@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import Switch
 from spark_jobs.domain.kernel.sample_pairs import falls
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, OffsetSamples, Place
+from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, Mask, OffsetSamples, Place
 from spark_jobs.domain.model.series import Timed
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 
@@ -65,7 +64,7 @@ def _beyond_at(samples: OffsetSamples, messages: int) -> Timed:
 
 
 def _standing(
-    samples: OffsetSamples, seen: slice, column: int, is_beyond: NDArray[np.bool_], holds: tuple[int, int]
+    samples: OffsetSamples, seen: slice, column: int, is_beyond: Mask, holds: tuple[int, int]
 ) -> Iterator[FormerOffset]:
     """A queue's offsets that two samples show beyond the end; the last holds until, and as long as, `holds`."""
     known = np.flatnonzero(samples.consumed_to[seen, column] != UNKNOWN)

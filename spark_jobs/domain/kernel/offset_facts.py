@@ -7,11 +7,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.sample_windows import Mask, at_rows, latest_rows, previous_rows
+from spark_jobs.domain.kernel.sample_windows import at_rows, latest_rows, previous_rows
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place, TopicSamples
+from spark_jobs.domain.model.history import UNKNOWN, Mask, Matrix, Numbers, OffsetSamples, Place, TopicSamples
 from spark_jobs.domain.model.series import Timed
 from spark_jobs.domain.model.window import SECOND, AuditSettings, Time
 
@@ -93,7 +92,7 @@ def _may_stand(samples: OffsetSamples, seconds: int) -> tuple[Mask, Timed]:
 
 
 def _begins(
-    times: NDArray[np.int64], is_read: Mask, consumed: Matrix, end: Matrix, lag: Matrix, max_gap: int
+    times: Numbers, is_read: Mask, consumed: Matrix, end: Matrix, lag: Matrix, max_gap: int
 ) -> tuple[Matrix, Matrix]:
     """Per sample the row of the last one at which the queue does not stand, and the messages that wait at it."""
     rows = np.arange(len(times))[:, None]

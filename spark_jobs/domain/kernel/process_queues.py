@@ -3,11 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import queue_of
-from spark_jobs.domain.model.history import UNKNOWN, ClientHistory, Matrix
+from spark_jobs.domain.model.history import UNKNOWN, ClientHistory, Mask, Matrix, Numbers
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Timed
 from spark_jobs.domain.model.window import MILLISECOND, StepWindow
@@ -39,7 +38,7 @@ def process_queue(client: ClientHistory, queue: MessageQueue, start: int, end: i
 
 
 @cached_with_value
-def _places(client: ClientHistory, queue: MessageQueue) -> NDArray[np.int64]:
+def _places(client: ClientHistory, queue: MessageQueue) -> Numbers:
     """By state of the client, the queue's index among its process queues; -1: it is not listed, or dropped."""
     places = [
         next((place for place, own in enumerate(state.owned or ()) if queue_of(own) == queue and not own.dropped), -1)
@@ -73,7 +72,7 @@ def _idle_at(client: ClientHistory, idle_ms: int) -> Timed:
     return Timed(times[is_known(pulled) & (times // MILLISECOND - pulled > idle_ms)])
 
 
-def is_known(last_pull: Matrix) -> NDArray[np.bool_]:
+def is_known(last_pull: Matrix) -> Mask:
     """Return whether each is the time of a pull; 0 is "never", which says nothing."""
     return np.asarray((last_pull != 0) & (last_pull != UNKNOWN))
 

@@ -26,11 +26,10 @@ from spark_jobs.domain.kernel.sample_windows import (
     last_true,
 )
 from spark_jobs.domain.kernel.verdicts import VerdictSpan, VerdictWindows
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place, TopicSamples
+from spark_jobs.domain.model.history import UNKNOWN, Mask, Matrix, Numbers, OffsetSamples, Place, TopicSamples
 from spark_jobs.domain.model.statuses import LagQuality, Verdict
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 
-Numbers = NDArray[np.int64]
 #: By queue, since when it has had its owners, in microseconds.
 _Since = dict[Place, int]
 
@@ -194,7 +193,7 @@ def _measures(pairs: SamplePairs, columns: Columns, stuck: VerdictWindows | None
     )
 
 
-def _produced_where(pairs: SamplePairs, is_counted: NDArray[np.bool_]) -> Numbers:
+def _produced_where(pairs: SamplePairs, is_counted: Mask) -> Numbers:
     """Per column, messages produced between the chosen samples and the ones before them, as far as is known."""
     return np.asarray(np.where(is_counted & (pairs.produced != UNKNOWN), pairs.produced, 0).sum(axis=0))
 

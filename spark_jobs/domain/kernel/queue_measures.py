@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from spark_jobs.domain.model.history import UNKNOWN
+from spark_jobs.domain.model.history import UNKNOWN, Numbers
 
 
 @dataclass(frozen=True)
@@ -21,24 +20,24 @@ class QueueMeasures:
     messages, and `stuck_time`; 0 where there is none.
     """
 
-    readings: NDArray[np.int64]
-    last_reading_at: NDArray[np.int64]
-    consumer_offset: NDArray[np.int64]
-    end_offset: NDArray[np.int64]
-    produced: NDArray[np.int64]
-    consumed: NDArray[np.int64]
-    rewinds: NDArray[np.int64]
-    rewound: NDArray[np.int64]
-    rewound_max: NDArray[np.int64]
-    rewound_at: NDArray[np.int64]
-    moved_at: NDArray[np.int64]
-    lag_first: NDArray[np.int64]
-    lag_last: NDArray[np.int64]
-    lag_max: NDArray[np.int64]
-    age_ms: NDArray[np.int64]
-    stuck_growth: NDArray[np.int64]
-    stuck_produced: NDArray[np.int64]
-    stuck_time: NDArray[np.int64]
+    readings: Numbers
+    last_reading_at: Numbers
+    consumer_offset: Numbers
+    end_offset: Numbers
+    produced: Numbers
+    consumed: Numbers
+    rewinds: Numbers
+    rewound: Numbers
+    rewound_max: Numbers
+    rewound_at: Numbers
+    moved_at: Numbers
+    lag_first: Numbers
+    lag_last: Numbers
+    lag_max: Numbers
+    age_ms: Numbers
+    stuck_growth: Numbers
+    stuck_produced: Numbers
+    stuck_time: Numbers
 
     @classmethod
     def unread(cls, count: int) -> QueueMeasures:

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Membership, OffsetSamples, Place
+from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Membership, Numbers, OffsetSamples, Place
 from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import HOUR, AuditSettings, StepWindow, Time, joined
@@ -84,7 +83,7 @@ def removed_times(route: Route, queue: Place, absences: Sequence[Time], *, was_r
     return joined(times)
 
 
-def left_backlog(samples: OffsetSamples, queue: Place, rows: NDArray[np.int64], start: int) -> int:
+def left_backlog(samples: OffsetSamples, queue: Place, rows: Numbers, start: int) -> int:
     """The messages in a removed queue by its last known sample; 0: the group may have consumed them meanwhile.
 
     It has, at its pace, until a snapshot shows the topic without the queue; or the topic was created again.

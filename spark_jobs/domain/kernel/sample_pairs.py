@@ -11,11 +11,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.sample_windows import Columns, Mask, at_rows, cut, latest_rows, previous_rows
+from spark_jobs.domain.kernel.sample_windows import Columns, at_rows, cut, latest_rows, previous_rows
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, Matrix, OffsetSamples
+from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, Mask, Matrix, Numbers, OffsetSamples
 from spark_jobs.domain.model.window import MILLISECOND, SECOND
 
 #: By how much the clocks of brokers and recorder may differ.
@@ -31,7 +30,7 @@ class SamplePairs(NamedTuple):
 
     samples: OffsetSamples
     rows: slice
-    times: NDArray[np.int64]
+    times: Numbers
     previous: Matrix
     produced: Matrix
     forward: Matrix
@@ -143,7 +142,7 @@ def falls(samples: OffsetSamples, seen: slice) -> Iterator[tuple[int, int, int |
             yield row, column, returned
 
 
-def stand_beyond(changed: NDArray[np.bool_], beyond: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def stand_beyond(changed: Mask, beyond: Mask) -> Mask:
     """The samples whose committed offset (`changed`: another than before) a sample showed beyond the end."""
     since, last_beyond = latest_rows(changed), latest_rows(beyond)
     return np.asarray((last_beyond >= since) & (last_beyond >= 0))

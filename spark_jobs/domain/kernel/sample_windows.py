@@ -11,12 +11,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples
+from spark_jobs.domain.model.history import UNKNOWN, Mask, Matrix, Numbers, OffsetSamples
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings
 
-Mask = NDArray[np.bool_]
 #: Some of the queues of a topic's samples: all of them in their order, or the places of their columns.
-Columns = NDArray[np.int64] | slice
+Columns = Numbers | slice
 Number = TypeVar("Number", np.int64, np.bool_)
 
 
@@ -50,7 +49,7 @@ class SampleWindows:
         samples: OffsetSamples,
         columns: Columns,
         *,
-        since: NDArray[np.int64],
+        since: Numbers,
         start: int,
         end: int,
         settings: AuditSettings,
@@ -127,17 +126,17 @@ def cut(matrices: Iterable[NDArray[Any]], *places: Columns) -> Iterator[Any]:
     return (matrix[places] for matrix in matrices)
 
 
-def first_true(mask: Mask) -> NDArray[np.int64]:
+def first_true(mask: Mask) -> Numbers:
     """Per column, the first row at which the mask holds; 0 where there is none."""
     return np.asarray(mask.argmax(axis=0), dtype=np.int64)
 
 
-def last_true(mask: Mask) -> NDArray[np.int64]:
+def last_true(mask: Mask) -> Numbers:
     """Per column, the last row at which the mask holds; the last one of all where there is none."""
     return len(mask) - 1 - first_true(mask[::-1])
 
 
-def last_known(matrix: Matrix) -> NDArray[np.int64]:
+def last_known(matrix: Matrix) -> Numbers:
     """Per column, the last known number; `UNKNOWN` where there is none."""
     known = matrix != UNKNOWN
     if not len(known):

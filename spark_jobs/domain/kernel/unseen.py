@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, Membership, OffsetSamples
+from spark_jobs.domain.model.history import UNKNOWN, Mask, Matrix, Membership, Numbers, OffsetSamples
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import (
@@ -33,8 +32,6 @@ PROXY = "proxy "
 
 
 State = TypeVar("State")
-Times = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 def unseen_times(
@@ -93,10 +90,10 @@ def _connected(memberships: Mapping[str, Sequence[Span[Membership]]]) -> list[Ti
 class _Pairs:
     """Pairs of successive samples by the later one's time, and whether an offset advanced, and messages came."""
 
-    starts: Times
-    ends: Times
-    advanced: Flags
-    produced: Flags
+    starts: Numbers
+    ends: Numbers
+    advanced: Mask
+    produced: Mask
 
     def keep_advancing(self, time: Time, cadence: int) -> bool:
         """Return whether offsets advanced in two rounds inside it, which are half a collection interval apart."""
@@ -126,13 +123,13 @@ def _pairs(topics: Iterable[OffsetSamples], start: int, end: int) -> _Pairs:
     return _Pairs(starts[order], ends[order], advanced[order].astype(bool), produced[order].astype(bool))
 
 
-def _topic_pairs(samples: OffsetSamples, inside: slice) -> tuple[Times, Times, Flags, Flags]:
+def _topic_pairs(samples: OffsetSamples, inside: slice) -> tuple[Numbers, Numbers, Mask, Mask]:
     times = samples.times[inside]
     is_known = (samples.consumed_to[inside] != UNKNOWN)[1:]
     advanced, produced = _grown(samples.consumer_offset[inside]), _grown(samples.end_offset[inside]) & is_known
     return times[:-1], times[1:], np.asarray(advanced.any(axis=1)), np.asarray(produced.any(axis=1))
 
 
-def _grown(numbers: Matrix) -> Flags:
+def _grown(numbers: Matrix) -> Mask:
     """Per pair of successive rows and column, whether the number grew; unknown numbers have not."""
     return np.asarray((numbers[:-1] != UNKNOWN) & (numbers[1:] > numbers[:-1]))

@@ -9,10 +9,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.sample_windows import Mask, SampleWindows, age_ms, at_rows, greatest_since, latest_rows
-from spark_jobs.domain.model.history import UNKNOWN, Matrix
+from spark_jobs.domain.kernel.sample_windows import SampleWindows, age_ms, at_rows, greatest_since, latest_rows
+from spark_jobs.domain.model.history import UNKNOWN, Mask, Matrix, Numbers
 from spark_jobs.domain.model.statuses import Verdict
 
 VERDICTS = tuple(Verdict)
@@ -95,7 +94,7 @@ class VerdictWindows:
         np.add.at(change, (last + 1, column), -1)
         return np.asarray(np.cumsum(change, axis=0)[self._windows.first_row : -1] > 0)
 
-    def stuck_growth(self) -> NDArray[np.int64]:
+    def stuck_growth(self) -> Numbers:
         """Per column: messages by which the lag grew inside the spans, between samples from the first row on."""
         windows = self._windows
         growth = windows.lag - at_rows(windows.lag, windows.extents.before)
@@ -103,7 +102,7 @@ class VerdictWindows:
         rows = slice(windows.first_row, None)
         return np.asarray(np.where(self.stuck & is_counted[rows], growth[rows], 0).sum(axis=0))
 
-    def stuck_time(self) -> NDArray[np.int64]:
+    def stuck_time(self) -> Numbers:
         """Per column: microseconds between samples inside the spans, from the windows' start on."""
         lasting = np.diff(self._windows.times[self._windows.first_row :], prepend=self._windows.start)
         return np.asarray(np.where(self.stuck, lasting[:, None], 0).sum(axis=0))
@@ -133,7 +132,7 @@ class VerdictWindows:
         return self._last_known(self._windows.lag == 0)
 
     @cached_property
-    def _codes(self) -> NDArray[np.int64]:
+    def _codes(self) -> Numbers:
         """The verdict of the window that ends at each sample, as its code: that of the first condition that holds."""
         windows, first = self._windows, self._windows.extents.firsts
         moved_at = windows.times[np.maximum(self._last_moved, 0)]

@@ -47,6 +47,8 @@ RACE_MESSAGES = 64
 #: (broker name, queue id) of a topic.
 Place = tuple[str, int]
 Matrix = NDArray[np.int64]
+Numbers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 #: (broker name, address at which it is asked) of each broker of a route.
 Serving = frozenset[tuple[str, str]]
 #: (address of a name server, its route of a topic) of each one.
@@ -159,19 +161,19 @@ class ClientSamples:
     of its process, microseconds by its clock; empty: not read.
     """
 
-    offsets: NDArray[np.int64]
-    cached_count: NDArray[np.int64]
-    cached_mib: NDArray[np.int64]
-    cached_min_offset: NDArray[np.int64]
-    cached_max_offset: NDArray[np.int64]
-    last_pull: NDArray[np.int64]
-    last_consume: NDArray[np.int64]
-    last_lock: NDArray[np.int64]
+    offsets: Numbers
+    cached_count: Numbers
+    cached_mib: Numbers
+    cached_min_offset: Numbers
+    cached_max_offset: Numbers
+    last_pull: Numbers
+    last_consume: Numbers
+    last_lock: Numbers
     statuses: Sequence[tuple[ConsumeStatus, ...] | None]
     started_at: Sequence[int] = ()
 
     @cached_property
-    def snapshots(self) -> NDArray[np.int64]:
+    def snapshots(self) -> Numbers:
         """The number of the snapshot of each process queue."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
@@ -220,7 +222,7 @@ class QueueSamples(Timed):
         """Column of each queue."""
         return {place: column for column, place in enumerate(self.queues)}
 
-    def showing(self, shown: NDArray[np.bool_]) -> Timed:
+    def showing(self, shown: Mask) -> Timed:
         """The snapshots that show it of any queue; `shown`: a matrix."""
         return Timed(self.times[shown.any(axis=1)])
 
@@ -235,7 +237,7 @@ class OffsetSamples(QueueSamples):
     consumer_offset: Matrix
     pull_offset: Matrix
     last_timestamp: Matrix
-    present: NDArray[np.bool_]
+    present: Mask
 
     @cached_property
     def consumed_to(self) -> Matrix:
@@ -270,7 +272,7 @@ class OffsetSamples(QueueSamples):
         return np.maximum(-self._left[1], 0)
 
     @cached_property
-    def _left(self) -> tuple[NDArray[np.bool_], Matrix]:
+    def _left(self) -> tuple[Mask, Matrix]:
         """Per sample and queue, True if both offsets are known, and then by how much the end is greater, else 0."""
         known = (self.end_offset != UNKNOWN) & (self.consumed_to != UNKNOWN)
         return known, np.where(known, self.end_offset - self.consumed_to, 0)
@@ -282,7 +284,7 @@ class TopicSamples(QueueSamples):
 
     min_offset: Matrix
     max_offset: Matrix
-    present: NDArray[np.bool_]
+    present: Mask
 
     @cached_property
     def without_commits(self) -> OffsetSamples:
@@ -328,7 +330,7 @@ class GroupHistory:
     captured: Sightings = NEVER
     deleted: Sightings = NEVER
     readable: Mapping[str, Mapping[Place | None, Sightings]] = field(default_factory=dict)
-    rejected: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    rejected: Mapping[str, Numbers] = field(default_factory=dict)
 
     def readable_before(self, topic: str, window: StepWindow, settings: AuditSettings) -> dict[Place | None, int]:
         """By broker and number of queues that the topic's route named as readable before the window: the start of the
