@@ -42,7 +42,7 @@ def strategies_observed(
 
     The simplest candidate counts that explains all reports. If none does, a client is stuck (the others follow the
     strategy, and queues have several holders or none), runs another strategy (if its reports cannot be chance), or the
-    strategy is none of the candidates.
+    strategy is none of the candidates: then clients that are no majority are measured by what the others report.
     """
     if not any(report.held_queues for report in reports):
         return {}
@@ -51,7 +51,9 @@ def strategies_observed(
     best = trial.best(tried)
     fit = trial.fit(best) if best else Counter({False: len(reports)})
     if fit[False] and not (best and fit[True] and trial.is_drift_from(best)):
-        return {None: Resolved(UNKNOWN_STRATEGY, StrategySource.OBSERVED)}
+        is_others = only is None and len(named) > 0 and trial.is_minority
+        known = Resolved(named[0], StrategySource.CLIENT) if is_others else None
+        return {None: known or Resolved(UNKNOWN_STRATEGY, StrategySource.OBSERVED)}
     if best is None or not fit[True]:
         return {}
     if fit[False]:
@@ -83,13 +85,23 @@ class _Trial:
 
     def is_drift_from(self, candidate: Resolved) -> bool:
         """Return whether most members show the candidate, and the other reports leave queues to no client or to
-        several. A member that holds other queues for a while, and then those of the candidate again, shows it.
+        several. A member that holds other queues for a while, and then those of the candidate again, shows it. If each
+        that shows it contradicts it, too, as in another topic, what is less likely by chance counts.
         """
         telling = [report for report in self.reports if len(report.client_ids) > 1]
         explained = [report for report in telling if self._explains(candidate, report)]
         contradicting = [report for report in telling if self._explains(candidate, report) is False]
         is_shown = any(report.held_queues for report in explained)
+        if {report.client_id for report in explained} <= {report.client_id for report in contradicting}:
+            is_shown = is_shown and _bits(explained) >= _bits(contradicting)
         return is_shown and len(_of_members(explained)) >= len(_of_members(contradicting)) and not self._is_shared_out
+
+    @property
+    def is_minority(self) -> bool:
+        """Return whether these clients are at most half of the members, of which there are others, in every state."""
+        states = {report.client_ids for report in self.reports if len(report.client_ids) > 1}
+        is_small = (2 * len(self._of_client.keys() & {*client_ids}) <= len(client_ids) for client_ids in states)
+        return bool(states) and all(is_small)
 
     def exceptions(self, best: Resolved, tried: Sequence[Resolved]) -> Iterator[tuple[str, Resolved]]:
         """(client id, candidate) of the clients that the best one does not explain, but another one for certain."""
@@ -97,7 +109,7 @@ class _Trial:
             if not self.fit(best, client_id)[False]:
                 continue
             own = next((candidate for candidate in tried if not self.fit(candidate, client_id)[False]), None)
-            if own and sum(report.bits for report in reports if self._explains(own, report)) >= _CERTAIN:
+            if own and _bits(report for report in reports if self._explains(own, report)) >= _CERTAIN:
                 yield client_id, own
 
     def alternatives(self, best: Resolved, tried: Sequence[Resolved]) -> Iterator[str]:
@@ -181,6 +193,10 @@ def _plenty(queues: Iterable[Place], member_count: int) -> tuple[Place, ...]:
     return tuple(
         (broker, number) for broker, count in sorted(counts.items()) for number in range(count + 4 * member_count)
     )
+
+
+def _bits(reports: Iterable[Holding]) -> float:
+    return sum(report.bits for report in reports)
 
 
 def _of_members(reports: Iterable[Holding]) -> set[tuple[str, int]]:

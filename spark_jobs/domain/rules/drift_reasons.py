@@ -24,6 +24,12 @@ _NOT_FOLLOWED = (
 )
 
 
+_OTHER_LANGUAGE = (
+    "All of them are {} clients, and no other member is: clients of other languages, and old versions, may sort or "
+    "share the queues differently. Upgrade them, or use one kind of client in the group."
+)
+
+
 class OtherInputs(NamedTuple):
     """Inputs that clients may have computed their shares from: `as_if`, in words, and what to do about it."""
 
@@ -40,7 +46,8 @@ _Source = Callable[[AuditedStep, RebalanceInterval, _Owned], Iterator[OtherInput
 
 def explained(step: AuditedStep, drifts: Sequence[Drift]) -> str | None:
     """Sentences: per topic the inputs from which all clients that drift at one time have their lists; alternatives
-    if the lists fit several, but none besides the route of a name server. None: no such inputs are known.
+    if the lists fit several, but none besides the route of a name server. Without such inputs, that these clients have
+    a language of their own. None: neither is known.
     """
     texts: dict[str, None] = {}
     for of_topic in by_key(drifts, lambda each: each.topic).values():
@@ -51,6 +58,8 @@ def explained(step: AuditedStep, drifts: Sequence[Drift]) -> str | None:
             as_if = " or ".join(dict.fromkeys(reason.as_if for reason in reasons[:NAMED]))
             advice = " ".join(dict.fromkeys(reason.advice for reason in reasons[:NAMED]))
             texts[f"{_who(*_drifted(of_topic))} {as_if}. {advice}"] = None
+        elif language := _own_language(*_drifted(of_topic)):
+            texts[_OTHER_LANGUAGE.format(language)] = None
     return " ".join([*texts][:NAMED]) or None
 
 
@@ -63,6 +72,13 @@ def _drifted(drifts: Sequence[Drift]) -> tuple[RebalanceInterval, _Owned]:
     """The interval of the last drift of a topic, and the lists of its clients: they are of one time."""
     interval = max(drifts, key=lambda each: (each.start, each.client_id)).interval
     return interval, {each.client_id: each.owned for each in drifts if each.interval is interval}
+
+
+def _own_language(interval: RebalanceInterval, owned: _Owned) -> str | None:
+    """The one language of all clients that drift, if no other member has it."""
+    own = {language for client_id, language in interval.languages.items() if client_id in owned}
+    others = {language for client_id, language in interval.languages.items() if client_id not in owned}
+    return next(iter(own)) if others and len(own) == 1 and not own & others else None
 
 
 def _who(interval: RebalanceInterval, owned: _Owned) -> str:

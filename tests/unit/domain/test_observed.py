@@ -181,3 +181,27 @@ def test_lists_that_members_have_for_a_while_are_no_strategy(lists: Sequence[Map
     """As those of a name server's route without broker `a`, until it registers there again."""
     (found,) = _observed(_told(*lists), "GO", StrategySettings()).values()
     assert found.strategy == strategy
+
+
+@pytest.mark.parametrize(
+    ("members", "named", "strategy"),
+    [
+        ("c1 c2", ["AVG"], AVG),
+        ("c1 c2 c3", ["AVG"], AVG),
+        ("c1", ["AVG"], "UNKNOWN"),
+        ("c1 c2", [], "UNKNOWN"),
+    ],
+    ids=["one of two", "one of three", "alone", "no other reports one"],
+)
+def test_a_minority_that_fits_no_strategy_is_measured_by_that_of_the_others(
+    members: str, named: list[str], strategy: str
+) -> None:
+    """The last one holds the queues of the brokers in reverse, and the one of the retry topic that a hash gives it."""
+    ids, queues = tuple(members.split()), tuple((broker, number) for broker in "ab" for number in range(4))
+    held = _places("b3 a0 b2" if len(ids) == 1 else "a0 a1 a2 a3")
+    reports = [
+        Holding("t", ids, queues, ids[-1], held, 0, lasted=True, orderly=False),
+        Holding("%RETRY%g", ids, (("a", 0), ("b", 0)), ids[-1], _places("a0"), 1, lasted=True, orderly=False),
+    ]
+    (found,) = _observed(reports, "GO", StrategySettings(), named).values()
+    assert found.strategy == strategy

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from spark_jobs.domain.kernel.audited_step import RebalanceInterval
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.clients import DriftCause
 from spark_jobs.domain.model.history import GroupHistory, Place, ServerRoutes
@@ -21,20 +22,23 @@ SIX = replayed("t", 300, 600, {"c1": [0, 1], "c2": [2, 3], "c3": [4, 5]}, 6)
 
 
 def _explained(
-    held: dict[str, list[int]], *route_before: RouteEntry, servers: ServerRoutes | None = None
+    held: dict[str, list[int]],
+    *route_before: RouteEntry,
+    servers: ServerRoutes | None = None,
+    interval: RebalanceInterval = SIX,
 ) -> str | None:
-    """Why these clients hold these queues of broker `b` since 300 s, instead of those of `SIX`. `servers`: what each
-    name server says at 400 s.
+    """Why these clients hold these queues of broker `b` since 300 s, instead of those of the interval. `servers`: what
+    each name server says at 400 s.
     """
     server_routes = {"t": series_of([(micros(400), servers)])} if servers else {}
     history = GroupHistory("c", "g", server_routes=server_routes)
-    step = replace(step_with(history, [SIX]), replays=Replays(StrategySettings()))
+    step = replace(step_with(history, [interval]), replays=Replays(StrategySettings()))
     if route_before:
         step = replace(step, routes={"t": [Span(0, micros(300), 0, route_before)]})
     less: dict[DriftCause, frozenset[Place]] = {DriftCause.HOLDS_LESS: frozenset()}
     times = micros(350), micros(600)
     drifts = [
-        Drift(*times, client_id, "t", frozenset(("b", queue_id) for queue_id in queue_ids), less, SIX, times[1])
+        Drift(*times, client_id, "t", frozenset(("b", queue_id) for queue_id in queue_ids), less, interval, times[1])
         for client_id, queue_ids in held.items()
     ]
     return explained(step, drifts)
@@ -72,3 +76,17 @@ def test_a_name_server_with_another_route_is_named_before_all_else(queues: int, 
 def test_lists_that_follow_from_no_such_inputs_have_no_explanation() -> None:
     assert _explained({"c2": [2]}) is None
     assert _explained({"c1": [0, 1, 2], "c3": [4]}) is None
+
+
+@pytest.mark.parametrize(
+    ("languages", "is_named"),
+    [("JAVA GO JAVA", True), ("JAVA GO GO", False), ("GO GO GO", False), ("JAVA JAVA GO", False)],
+)
+def test_a_language_that_only_these_clients_have_may_be_the_reason(languages: str, is_named: bool) -> None:
+    """Of `c2`, whose list follows from no inputs."""
+    members = tuple(
+        member._replace(language=language)
+        for member, language in zip(SIX.members or (), languages.split(), strict=True)
+    )
+    text = _explained({"c2": [2]}, interval=replace(SIX, members=members)) or ""
+    assert text.startswith("All of them are GO clients, and no other member is") == is_named
