@@ -43,19 +43,20 @@ def filling(
     changed: Callable[[VersionsRead], Set[Interval]],
     interval: Interval | None = None,
     most: int | None = None,
+    read_since: datetime | None = None,
 ) -> Filling:
     """The missing steps of the interval, or of all time, at most the newest `most`; of an interval also those that
     another configuration published, and those after the last snapshot that no run has published.
 
     A step that a run with the same configuration and code has tried is tried again only if it reads other rows now:
-    `changed` gives those of steps that do. Raises as `StoredTables.read`.
+    `changed` gives those of steps that do. `read_since` as in `recorded_steps`. Raises as `StoredTables.read`.
     """
-    recorded = recorded_steps(stored, configuration, now, interval)
+    recorded = recorded_steps(stored, configuration, now, interval, read_since)
     candidates: dict[Interval, list[Run | None]] = defaultdict(list)
     for each in recorded.missing:
         candidates[each.step].append(each.run)
     if interval is not None:
-        for step, run in _more_of_interval(stored, configuration, now, interval, recorded).items():
+        for step, run in _more_of_interval(stored, configuration, now, interval, recorded, read_since).items():
             candidates[step].append(run)
     tried = {
         step: min((run for run in runs if run), key=itemgetter("finished_at"))["source_versions"]
@@ -78,7 +79,12 @@ def _is_tried(run: Run | None, configuration: Configuration) -> bool:
 
 
 def _more_of_interval(
-    stored: StoredTables, configuration: Configuration, now: datetime, interval: Interval, recorded: RecordedSteps
+    stored: StoredTables,
+    configuration: Configuration,
+    now: datetime,
+    interval: Interval,
+    recorded: RecordedSteps,
+    read_since: datetime | None,
 ) -> dict[Interval, Run | None]:
     """The other steps of the interval that are to be audited, with the newest run of each if its gate was closed."""
     since, first = auditable_since(stored, configuration.look_back), recorded.first
@@ -87,7 +93,7 @@ def _more_of_interval(
         newest[start] = run
     closed = {start: run for start, run in newest.items() if not is_published(run)}
     seen = {step for of_cluster in recorded.steps.values() for step in of_cluster}
-    replaced = _of_other_configurations(runs_by_end(stored), configuration, interval)
+    replaced = _of_other_configurations(runs_by_end(stored, read_since), configuration, interval)
 
     def is_wanted(step: Interval) -> bool:
         if step.end > now or (since and step.start < since) or (first and step.end <= first):

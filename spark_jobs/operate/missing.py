@@ -63,22 +63,30 @@ class RecordedSteps(NamedTuple):
 
 
 def recorded_steps(
-    stored: StoredTables, configuration: Configuration, now: datetime, interval: Interval | None = None
+    stored: StoredTables,
+    configuration: Configuration,
+    now: datetime,
+    interval: Interval | None = None,
+    read_since: datetime | None = None,
 ) -> RecordedSteps:
-    """The steps of the interval, or of all time; none without the table `sightings`. Raises as `StoredTables.read`."""
+    """The steps of the interval, or of all time; none without the table `sightings`. Raises as `StoredTables.read`.
+
+    `read_since`: what is older is not read, so that the cost does not grow with the age of the warehouse; a cluster
+    begins with its first snapshot since then.
+    """
     grid, since = configuration.grid, auditable_since(stored, configuration.look_back)
 
     def is_wanted(step: Interval) -> bool:
         is_asked = interval is None or interval.intersect(step) is not None
         return is_asked and step.end <= now and (since is None or step.start >= since)
 
-    spans = _spans(stored)
+    spans = _spans(stored, read_since)
     steps = {
         cluster: [*filter(is_wanted, grid.steps(Interval(grid.floor(first), grid.floor(last) + grid.length)))]
         for cluster, (first, last) in sorted(spans.items())
     }
-    runs = runs_by_end(stored)
-    newest, audited = _newest(runs, grid), _audited(stored, runs, grid)
+    runs = runs_by_end(stored, read_since)
+    newest, audited = _newest(runs, grid), _audited(stored, runs, grid, read_since)
     missing = [
         MissingStep(cluster, step, _newer(newest.get((None, step.start)), newest.get((cluster, step.start))))
         for cluster, of_cluster in steps.items()
@@ -89,12 +97,13 @@ def recorded_steps(
     return RecordedSteps(steps, _without_empty(stored, missing), newest, first)
 
 
-def _spans(stored: StoredTables) -> dict[str, tuple[datetime, datetime]]:
-    """By cluster its first and its last snapshot of a group."""
+def _spans(stored: StoredTables, since: datetime | None) -> dict[str, tuple[datetime, datetime]]:
+    """By cluster its first and its last snapshot of a group, of hours since then."""
     hours: dict[str, set[datetime]] = defaultdict(set)
     if not stored.exists(SIGHTINGS):
         return {}
-    for cluster, hour in tuples(stored.read(SIGHTINGS, ("cluster", "hour"), _OF_GROUPS, distinct=True)):
+    seen = [*_OF_GROUPS, *_later("hour", since and _HOURS.floor(since))]
+    for cluster, hour in tuples(stored.read(SIGHTINGS, ("cluster", "hour"), seen, distinct=True)):
         hours[cluster].add(hour)
     spans: dict[str, tuple[datetime, datetime]] = {}
     for cluster, first, last in _seen(stored, {end for each in hours.values() for end in (min(each), max(each))}):
@@ -110,7 +119,11 @@ def _seen(stored: StoredTables, hours: Collection[datetime]) -> Iterator[tuple[s
         yield from tuples(stored.read(SIGHTINGS, ("cluster", "first_at", "last_at"), in_hours, distinct=True))
 
 
-def _audited(stored: StoredTables, runs: Iterable[Run], grid: StepGrid) -> set[_Key]:
+def _later(column: str, since: datetime | None) -> list[Filter]:
+    return [] if since is None else [Filter(column, ">=", since)]
+
+
+def _audited(stored: StoredTables, runs: Iterable[Run], grid: StepGrid, since: datetime | None) -> set[_Key]:
     """The complete audits: rows of clusters in `coverage`, and steps of runs of before there was that table."""
     published = [run for run in runs if is_published(run)]
     audited = {
@@ -121,7 +134,8 @@ def _audited(stored: StoredTables, runs: Iterable[Run], grid: StepGrid) -> set[_
     }
     if published and stored.exists(COVERAGE):
         version = published[-1]["published_versions"].get(COVERAGE.name)
-        audited |= {*tuples(stored.read(COVERAGE, ("cluster", "step_start"), [_OF_CLUSTER], version))}
+        conditions = [_OF_CLUSTER, *_later("step_start", since and grid.floor(since))]
+        audited |= {*tuples(stored.read(COVERAGE, ("cluster", "step_start"), conditions, version))}
     return audited
 
 
@@ -159,9 +173,9 @@ def _hours(step: Interval) -> list[datetime]:
     return [start + hour * _HOURS.length for hour in range(-((start - step.end) // _HOURS.length))]
 
 
-def runs_by_end(stored: StoredTables) -> list[Run]:
-    """All runs, published or rejected, the oldest first."""
-    runs = rows(stored.read(AUDIT_RUNS, _RUN)) if stored.exists(AUDIT_RUNS) else []
+def runs_by_end(stored: StoredTables, since: datetime | None = None) -> list[Run]:
+    """All runs, published or rejected, the oldest first; of intervals that end later than `since`."""
+    runs = rows(stored.read(AUDIT_RUNS, _RUN, _later("interval_end", since))) if stored.exists(AUDIT_RUNS) else []
     return sorted(runs, key=itemgetter("finished_at"))
 
 
@@ -170,10 +184,17 @@ def is_published(run: Run) -> bool:
     return bool(run["outcome"] == "published")
 
 
+def newest_run(stored: StoredTables) -> Run | None:
+    """The run that finished last: its times, and the length of its steps."""
+    columns = ("finished_at", "interval_end", "step_seconds")
+    runs = rows(stored.read(AUDIT_RUNS, columns)) if stored.exists(AUDIT_RUNS) else []
+    return max(runs, key=itemgetter("finished_at"), default=None)
+
+
 def usual_configuration(stored: StoredTables) -> Configuration:
     """The default, with the step of the newest run."""
-    runs = runs_by_end(stored)
-    return Configuration(step_seconds=runs[-1]["step_seconds"]) if runs else Configuration()
+    run = newest_run(stored)
+    return Configuration(step_seconds=run["step_seconds"]) if run else Configuration()
 
 
 def missing_times(recorded: RecordedSteps) -> list[dict[str, Any]] | None:

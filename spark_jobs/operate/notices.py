@@ -15,7 +15,7 @@ from spark_jobs.domain.incidents.team_routes import TeamRoute, targets_of
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.errors import NotDeliveredError, NothingPublishedError
-from spark_jobs.operate.missing import recorded_steps, usual_configuration
+from spark_jobs.operate.missing import newest_run, recorded_steps, usual_configuration
 from spark_jobs.operate.missing_audits import audit_notices
 from spark_jobs.operate.rejected_steps import rejected_steps
 from spark_jobs.pipeline.publish.claims import claim_notices
@@ -35,6 +35,8 @@ from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 #: An incident last seen longer ago, before the end of its cluster's newest audited step, is not reported for the first
 #: time; nor is an older step of which nothing was published.
 RECENT = timedelta(days=1)
+#: Audits are looked for from so long before the end of the newest one on.
+_LOOKED_BACK = timedelta(days=31)
 #: An incident that was reported is followed for this long after it was last seen.
 FOLLOWED = timedelta(days=7)
 _TIMES = ("opened_at", "resolved_at", "last_seen_at")
@@ -157,7 +159,9 @@ def _of_rejected_steps(stored: StoredTables, target: str, sent: Iterable[Notice]
 
 
 def _of_missing_audits(stored: StoredTables, request: NoticeRequest, sent: Iterable[Notice]) -> list[Message]:
-    recorded = recorded_steps(stored, usual_configuration(stored), datetime.now(UTC))
+    run = newest_run(stored)
+    read_since = run["interval_end"] - _LOOKED_BACK if run else None
+    recorded = recorded_steps(stored, usual_configuration(stored), datetime.now(UTC), read_since=read_since)
     where = stored.location.location
     return [
         Message(

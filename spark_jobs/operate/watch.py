@@ -123,7 +123,9 @@ class Watch:
         since = self._since(now)
         if since < until != self._audited_until:
             interval = Interval(since, until)
-            self._audit(filling(self._stored, self.configuration, now, self._changed, interval).steps)
+            read_since = since - timedelta(days=1)
+            steps = filling(self._stored, self.configuration, now, self._changed, interval, read_since=read_since).steps
+            self._audit(steps)
             self._audited_until = until
         if until < ended_at:
             return _WHILE_AWAITED

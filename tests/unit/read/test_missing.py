@@ -64,9 +64,11 @@ def version(warehouse: Path) -> int:
     return DeltaTable(warehouse / COVERAGE.name).version()
 
 
-def missing(warehouse: Path, now: datetime = LATER, interval: Interval | None = None) -> list[str]:
+def missing(
+    warehouse: Path, now: datetime = LATER, interval: Interval | None = None, read_since: datetime | None = None
+) -> list[str]:
     """Cluster, hours and reason of each time."""
-    found = recorded_steps(delta_tables(str(warehouse)), CONFIGURATION, now, interval)
+    found = recorded_steps(delta_tables(str(warehouse)), CONFIGURATION, now, interval, read_since)
     return [
         f"{row['cluster']} {hours(row['interval'].start)}-{hours(row['interval'].end)} {row['why']}"
         for row in missing_times(found) or ()
@@ -112,6 +114,22 @@ def test_hours_in_which_the_scheduler_was_down_are_missing_from_the_first_to_the
     assert filled(down) == ([2, 3, 4], [], 0)
     assert filled(down, most=2) == ([3, 4], [], 1)
     assert filled(down, interval=step(-3, 6)) == ([2], [], 0)
+
+
+@pytest.mark.parametrize(
+    ("hour", "expected"),
+    [(-9, ["c 2-5 NOT_AUDITED"]), (2.5, ["c 2-5 NOT_AUDITED"]), (3, ["c 4-5 NOT_AUDITED"]), (5, []), (9, [])],
+)
+def test_what_is_older_is_not_read_and_a_cluster_begins_with_its_first_snapshot_since_then(
+    down: Path, hour: float, expected: list[str]
+) -> None:
+    assert missing(down, read_since=at(HOUR * hour)) == expected
+
+
+def test_a_run_over_the_time_since_which_is_read_counts(tmp_path: Path) -> None:
+    record(tmp_path, range(4))
+    audit(tmp_path, range(4), "c")
+    assert missing(tmp_path, read_since=at(HOUR * 1.5)) == []
 
 
 def test_a_step_is_not_missing_before_it_is_over(down: Path) -> None:
