@@ -1,5 +1,6 @@
 """MEMBERSHIP_VIEW_SPLIT: the brokers that host a topic list different members of a group."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations, groupby, pairwise
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.window import Time, islands
 from spark_jobs.domain.phrases import count, names_text
-from spark_jobs.domain.rules.commands import CONNECTIONS_OF_A_BROKER
+from spark_jobs.domain.rules.commands import CLUSTER_LIST, CONNECTIONS_OF_A_BROKER
 from spark_jobs.domain.rules.conflicting_values import changing_within
 from spark_jobs.domain.rules.links import brokers_that_list_fewer
 from spark_jobs.domain.rules.name_servers import unknown_to
@@ -19,6 +20,7 @@ from spark_jobs.domain.rules.rule import Cause, Rule
 
 BROKERS_DISAGREE = "BROKERS_DISAGREE"
 LIST_CHANGES = "LIST_CHANGES"
+TWO_BROKERS = "TWO_BROKERS"
 
 
 class Split(NamedTuple):
@@ -49,16 +51,17 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         for splits in islands(of_topic):
             brokers = {view.view for split in splits for view in split.views}
             time = splits[0].start, max(split.end for split in splits)
-            changes, unknown = _changes(step, brokers, time), unknown_to(step, topic, brokers, time)
+            changes, in_turn = _changes(step, brokers, time), _addresses_in_turn(step, topic, brokers)
+            hint = in_turn or unknown_to(step, topic, brokers, time)
             for split in splits:
                 yield split.hit(
-                    LIST_CHANGES if changes else BROKERS_DISAGREE,
+                    TWO_BROKERS if in_turn else LIST_CHANGES if changes else BROKERS_DISAGREE,
                     weight=len(split.begun),
                     measures={"changes": changes} if changes else None,
                     conflicting_values=tuple(
                         ConflictingValue(view.view, tuple(dict.fromkeys(view.client_ids))) for view in split.begun
                     ),
-                    hint=unknown,
+                    hint=hint,
                 )
 
 
@@ -133,6 +136,21 @@ def _changes(step: AuditedStep, brokers: Collection[str], time: Time) -> int:
     return max(changes) if max(changes) - min(changes) >= step.settings.thresholds.flapping_times else 0
 
 
+def _addresses_in_turn(step: AuditedStep, topic: str, brokers: Collection[str]) -> str | None:
+    """A sentence on a broker that came back to a former address at least `flapping_times`; None: none did. A name
+    server keeps the address of whichever broker registered last under the name (every 30 s, `RouteInfoManager`).
+    """
+    for broker in sorted(brokers):
+        moves = [each for each in step.switches.get(topic, ()) if each.broker_name == broker and each.old and each.new]
+        returns = Counter(
+            each.new for place, each in enumerate(moves) if each.new in {one.old for one in moves[:place]}
+        )
+        if returns.total() >= step.settings.thresholds.flapping_times:
+            addresses = sorted({str(address) for each in moves for address in (each.old, each.new)})
+            return f"{broker} was at {names_text(addresses)} in turn: {count(len(moves), 'change')} of its address."
+    return None
+
+
 def _list_changes(spans: Sequence[Span[Membership]], start: int, end: int) -> int:
     """How often a broker listed other clients than before, from one moment (microseconds) to another."""
     lists = ((span.start, span.state.client_ids) for span in spans)
@@ -171,6 +189,14 @@ RULE = Rule(
             "Every client must send heartbeats to every broker of the topic. Check for clients that cannot reach a "
             "broker, a name server whose route lacks one, an overloaded broker, or half-open connections.",
             commands=(CONNECTIONS_OF_A_BROKER,),
+        ),
+        TWO_BROKERS: Cause(
+            "one broker's address in the route comes back to a former one at least `flapping_times` (3) times",
+            "Two brokers register under one name at the same name servers, and each registration replaces the other's. "
+            "Clients heartbeat, pull and commit to whichever they saw last. Give one of them another brokerName, or "
+            "name servers of its own (RocketMQ issue #3991).",
+            headline="Two brokers have one name, so that lists of the members of {groups} differ",
+            commands=(CLUSTER_LIST,),
         ),
         LIST_CHANGES: Cause(
             "one broker's list changes at least `flapping_times` (3) times more often than another's (`changes`)",

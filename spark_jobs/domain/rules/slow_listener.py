@@ -23,6 +23,8 @@ from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 from spark_jobs.domain.rules.standing import BEHIND
 
 _MINUTE, _SEVERAL, _NEARLY_ALL = 60 * SECOND, 2, 0.8
+#: `DefaultMQPushConsumer.popInvisibleTime`.
+_INVISIBLE_MS = 60_000
 ALL_THREADS_BUSY = "ALL_THREADS_BUSY"
 RESPONSE_TIME_ROSE = "RESPONSE_TIME_ROSE"
 
@@ -38,6 +40,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             weight = busy_span.state.busy_threads / busy_span.state.consume_threads
             hit = _hit(client_id, None, ALL_THREADS_BUSY, busy_span, weight)
             hints = (
+                _is_popped_again(step, busy_span),
                 _has_fewer_threads(step, client_id, busy_span),
                 _had_more_threads(step, busy_span),
                 _starves(step.history.clients[client_id], busy_span),
@@ -78,6 +81,18 @@ def _lagging_hits(step: AuditedStep, client_id: str, hit: RuleHit) -> Iterator[R
             lag = samples.lag[rows, samples.columns[queue[1:3]]]
             if (lag > step.settings.thresholds.allowed_lag).any():
                 yield replace(hit, start=start, end=end, queue=queue)
+
+
+def _is_popped_again(step: AuditedStep, span: Span[BusyClient]) -> str | None:
+    """A sentence, if members pop, and a call takes longer than messages are invisible by default."""
+    took_ms = span.state.consume_rt_ms or 0
+    popping = (each for each in step.intervals if each.is_shared_out or each.has_popping_members)
+    if took_ms <= _INVISIBLE_MS or not any(common(span.time, (each.start, each.end)) for each in popping):
+        return None
+    return (
+        f"A call takes {took_ms / 1000:,.0f} s, and a message that is not acknowledged in its invisible time (60 s by "
+        "default) comes again: make that longer (setPopInvisibleTime)."
+    )
 
 
 def _has_fewer_threads(step: AuditedStep, client_id: str, span: Span[BusyClient]) -> str | None:

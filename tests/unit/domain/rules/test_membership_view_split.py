@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from spark_jobs.domain.evaluate import audited_step as audited_history
-from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval, Switch
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.finding import ConflictingValue
 from spark_jobs.domain.model.history import Connection, GroupHistory, Membership, ServerRoutes, Subscriptions
@@ -166,3 +167,28 @@ def test_the_name_server_that_lacks_a_broker_is_named() -> None:
         "Name server n1:9876 does not know b2: clients that ask it for the route do not connect there."
     }
     assert {hit.hint for hit in RULE.hits(step)} == {None}
+
+
+@pytest.mark.parametrize(
+    ("addresses", "broker", "cause"),
+    [
+        # It comes back to a former address three times.
+        ("h1 h2 h1 h2 h1", "b", "TWO_BROKERS"),
+        ("h1 h2 h1 h2", "b", "BROKERS_DISAGREE"),
+        ("h1 h2 h3 h4 h5 h6", "b", "BROKERS_DISAGREE"),
+        # While it is not in the route, no other one has its name.
+        ("h1 - h1 - h1 - h1 - h1", "b", "BROKERS_DISAGREE"),
+        ("h1 h2 h1 h2 h1", "b3", "BROKERS_DISAGREE"),
+    ],
+)
+def test_two_brokers_of_one_name_have_its_address_in_turn(addresses: str, broker: str, cause: str) -> None:
+    in_turn = [None if each == "-" else each for each in addresses.split()]
+    switches = [
+        Switch(broker, micros(10 * n), micros(10 * n + 5), *pair) for n, pair in enumerate(pairwise(in_turn), start=1)
+    ]
+    step = replace(_step("b 100-180 c1", "b2 100-180 c1 c2"), switches={"t": switches})
+    (hit,) = RULE.hits(step)
+    assert (hit.cause, hit.hint) == (
+        cause,
+        "b was at h1, h2 in turn: 4 changes of its address." if cause == "TWO_BROKERS" else None,
+    )

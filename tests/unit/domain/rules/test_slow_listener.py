@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.rules.slow_listener import RULE
-from tests.support.builders import rebalance, span
+from tests.support.builders import interval, members, rebalance, span
 from tests.support.client_groups import audited, hits_of, measured
 from tests.support.client_steps import recorded_step, replayed
 from tests.support.findings import rule_hit
@@ -143,3 +144,23 @@ def test_members_had_more_threads_before(
     hits = RULE.hits(recorded_step(rows, replayed("t", 0, 660, {"c1": [0], "c2": [1]}, 2)))
     hint = next(hit.hint or "" for hit in hits if hit.end > micros(200) and hit.client_id == "c1")
     assert says in hint if says else "Members had" not in hint
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "reason", "is_named"),
+    [
+        (60_001.0, Reason.POP_ALL_QUEUES, True),
+        (60_000.0, Reason.POP_ALL_QUEUES, False),
+        (60_001.0, Reason.BROADCASTING, False),
+    ],
+)
+def test_a_call_longer_than_the_invisible_time_brings_popped_messages_again(
+    took_ms: float, reason: Reason, is_named: bool
+) -> None:
+    rows = [
+        client(second, consume_threads=1, consume_status=[measured("t", took_ms, 0.5, 0.0, 1.0, 0.5)])
+        for second in range(0, 320, 20)
+    ]
+    of_all = interval(0, 660, members("c1"), None, reason=reason)
+    (hit,) = RULE.hits(recorded_step(rows, of_all))
+    assert (" (60 s by default) comes again" in (hit.hint or "")) == is_named
