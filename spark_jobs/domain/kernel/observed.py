@@ -42,7 +42,8 @@ def strategies_observed(
 
     The simplest candidate counts that explains all reports. If none does, a client is stuck (the others follow the
     strategy, and queues have several holders or none), runs another strategy (if its reports cannot be chance), or the
-    strategy is none of the candidates: then clients that are no majority are measured by what the others report.
+    strategy is none of the candidates. Clients that are no majority are measured by what the others report, unless all
+    reports of one of them fit a candidate: one topic may fit by chance.
     """
     if not any(report.held_queues for report in reports):
         return {}
@@ -50,10 +51,10 @@ def strategies_observed(
     tried = candidates(reports, named, settings, only)
     best = trial.best(tried)
     fit = trial.fit(best) if best else Counter({False: len(reports)})
+    if fit[False] and named and only is None and trial.is_minority and not (best and trial.is_of_any_client(best)):
+        return {None: Resolved(named[0], StrategySource.CLIENT)}
     if fit[False] and not (best and fit[True] and trial.is_drift_from(best)):
-        is_others = only is None and len(named) > 0 and trial.is_minority
-        known = Resolved(named[0], StrategySource.CLIENT) if is_others else None
-        return {None: known or Resolved(UNKNOWN_STRATEGY, StrategySource.OBSERVED)}
+        return {None: Resolved(UNKNOWN_STRATEGY, StrategySource.OBSERVED)}
     if best is None or not fit[True]:
         return {}
     if fit[False]:
@@ -85,16 +86,17 @@ class _Trial:
 
     def is_drift_from(self, candidate: Resolved) -> bool:
         """Return whether most members show the candidate, and the other reports leave queues to no client or to
-        several. A member that holds other queues for a while, and then those of the candidate again, shows it. If each
-        that shows it contradicts it, too, as in another topic, what is less likely by chance counts.
+        several. A member that holds other queues for a while, and then those of the candidate again, shows it.
         """
         telling = [report for report in self.reports if len(report.client_ids) > 1]
         explained = [report for report in telling if self._explains(candidate, report)]
         contradicting = [report for report in telling if self._explains(candidate, report) is False]
         is_shown = any(report.held_queues for report in explained)
-        if {report.client_id for report in explained} <= {report.client_id for report in contradicting}:
-            is_shown = is_shown and _bits(explained) >= _bits(contradicting)
         return is_shown and len(_of_members(explained)) >= len(_of_members(contradicting)) and not self._is_shared_out
+
+    def is_of_any_client(self, candidate: Resolved) -> bool:
+        """Return whether no report of one of the clients contradicts the candidate."""
+        return any(not self.fit(candidate, client_id)[False] for client_id in self._of_client)
 
     @property
     def is_minority(self) -> bool:
@@ -109,7 +111,7 @@ class _Trial:
             if not self.fit(best, client_id)[False]:
                 continue
             own = next((candidate for candidate in tried if not self.fit(candidate, client_id)[False]), None)
-            if own and _bits(report for report in reports if self._explains(own, report)) >= _CERTAIN:
+            if own and sum(report.bits for report in reports if self._explains(own, report)) >= _CERTAIN:
                 yield client_id, own
 
     def alternatives(self, best: Resolved, tried: Sequence[Resolved]) -> Iterator[str]:
@@ -193,10 +195,6 @@ def _plenty(queues: Iterable[Place], member_count: int) -> tuple[Place, ...]:
     return tuple(
         (broker, number) for broker, count in sorted(counts.items()) for number in range(count + 4 * member_count)
     )
-
-
-def _bits(reports: Iterable[Holding]) -> float:
-    return sum(report.bits for report in reports)
 
 
 def _of_members(reports: Iterable[Holding]) -> set[tuple[str, int]]:

@@ -56,8 +56,7 @@ def reconnects(step: AuditedStep) -> Mapping[str, Reconnects]:
             is_of_broker = keeps and len(of_broker) > 1
             if not is_of_broker and (client_id not in by_client or len(times) > len(by_client[client_id].times)):
                 until = step.memberships[broker][-1].end
-                starts = process_starts(step, client_id, step.window.read_from, step.window.end)
-                by_client[client_id] = Reconnects(times, until, starts)
+                by_client[client_id] = Reconnects(times, until, _process_starts(step, client_id))
     return by_client
 
 
@@ -85,10 +84,10 @@ def _lists(step: AuditedStep, broker: str, client_id: str) -> bool:
     return any(client_id in span.state.client_ids for span in step.memberships[broker])
 
 
-def process_starts(step: AuditedStep, client_id: str, start: int, end: int) -> list[int]:
-    """The different starts of the client's process, in order, by its reports in the time."""
+def _process_starts(step: AuditedStep, client_id: str) -> list[int]:
+    """The different starts of the client's process, in order, by its reports in the window."""
     client = step.history.clients.get(client_id)
     if client is None:
         return []
-    reported = client.samples.started_at[client.series.inside(start, end)]
-    return sorted({process_start for process_start in reported if process_start != UNKNOWN})
+    inside = client.series.inside(step.window.read_from, step.window.end)
+    return sorted({start for start in client.samples.started_at[inside] if start != UNKNOWN})

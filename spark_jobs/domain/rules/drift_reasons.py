@@ -77,8 +77,8 @@ def _drifted(drifts: Sequence[Drift]) -> tuple[RebalanceInterval, _Owned]:
 def _own_language(interval: RebalanceInterval, owned: _Owned) -> str | None:
     """The one language of all clients that drift, if no other member has it."""
     own = {language for client_id, language in interval.languages.items() if client_id in owned}
-    others = {language for client_id, language in interval.languages.items() if client_id not in owned}
-    return next(iter(own)) if others and len(own) == 1 and not own & others else None
+    other_members = {language for client_id, language in interval.languages.items() if client_id not in owned}
+    return next(iter(own)) if other_members and len(own) == 1 and not own & other_members else None
 
 
 def _who(interval: RebalanceInterval, owned: _Owned) -> str:

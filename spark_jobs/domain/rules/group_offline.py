@@ -6,7 +6,6 @@ from collections.abc import Iterator, Set
 from spark_jobs.domain.diagnosis.absences import absences, is_between_runs, is_unused
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.handed_out import may_be_behind_proxies
-from spark_jobs.domain.kernel.reconnects import process_starts
 from spark_jobs.domain.model.finding import FindingQueue, QueueEvidence, RuleHit
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.phrases import known_sum
@@ -32,7 +31,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     cause = None
     for start, end in absences(step):
         same_ids = _listed(step, step.window.read_from, start) & _listed(step, end, step.window.end)
-        cause = _cause(step, start, end, same_ids, cause)
+        cause = _cause(step, end, same_ids, cause)
         if end <= step.window.start:
             continue
         # A step that sees only the end of it may have too few samples to show messages.
@@ -50,22 +49,14 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         )
 
 
-def _cause(step: AuditedStep, start: int, end: int, same_ids: Set[str], cause_before: str | None) -> str:
+def _cause(step: AuditedStep, end: int, same_ids: Set[str], cause_before: str | None) -> str:
     """The cause of an absence. One that lasts to the end of the step is like the one before, if processes ran on."""
     if is_unused(step, end):
         return UNUSED
-    ran_on = any(_ran_on(step, client_id, start, end) for client_id in same_ids)
+    ran_on = any(map(_PID_AND_TIME.search, same_ids))
     if ran_on or (end == step.window.end and cause_before == NO_HEARTBEATS):
         return NO_HEARTBEATS
     return BETWEEN_RUNS if is_between_runs(step) else NO_MEMBERS
-
-
-def _ran_on(step: AuditedStep, client_id: str, start: int, end: int) -> bool:
-    """Return whether one process had this client id before the time and after it."""
-    if _PID_AND_TIME.search(client_id):
-        return True
-    before = process_starts(step, client_id, step.window.read_from, start)
-    return len(before) > 0 and before[-1:] == process_starts(step, client_id, end, step.window.end)[:1]
 
 
 def _listed(step: AuditedStep, start: int, end: int) -> Set[str]:
@@ -120,7 +111,7 @@ RULE = Rule(
         ),
         NO_HEARTBEATS: Cause(
             "one process was connected before and after: its client id has its process id and start time "
-            "(`10.0.0.1@7#812345`), or it reports one start",
+            "(`10.0.0.1@7#812345`, Java ≥ 4.9)",
             "The processes ran meanwhile, so another consumer would not be listed either. Brokers drop a client 120 s "
             "after its last heartbeat: check that `heartbeatBrokerInterval` is 30 s as by default, and look for long "
             "pauses of the processes (full GC) and at the network.",

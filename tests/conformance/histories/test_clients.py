@@ -42,8 +42,9 @@ def snapshots(name: str, group: Group) -> Iterator[tuple[Table, dict[str, Any]]]
         for second in TIMES:
             yield MEMBERSHIP_SNAPSHOTS, membership(second, *group.cids(second), group=name, topics=(name,))
             yield ROUTE_SNAPSHOTS, route(second, group.queues(second), topic=name)
-            # Whose offset moves is pulled.
-            consumed = 100 + (min(second, 180) if name == "no-pull" else second)
+            # Whose offset moves is pulled, and by a process that runs.
+            stops_at = 180 if name == "no-pull" else 100 if name.startswith("silent") else second
+            consumed = 100 + min(second, stops_at)
             samples = [(100 + second, consumed, 1)] * group.queues(second)
             yield OFFSET_SNAPSHOTS, offsets(second + 1, *samples, topic=name, group=name)
     yield from ((CLIENT_SNAPSHOTS, reported) for reported in client_snapshots(name, group))

@@ -31,6 +31,7 @@ FIRST, SECOND, THIRD = THREE = ("10.31.0.1@7#1", "10.31.0.2@7#2", "10.31.0.3@7#3
 BOTH = (FIRST, SECOND)
 #: The processes that replace them.
 NEW_FIRST, NEW_SECOND, NEW_THIRD = (one.replace("@7", "@8") for one in THREE)
+STOPPED = [(ALWAYS, BOTH), (FAULT.start, ()), (FAULT.end, (NEW_FIRST, NEW_SECOND))]
 ON_4, ON_8 = {"broker-a": 4}, {"broker-a": 8}
 FROM_8_TO_4: Mapping[str, Course[Hosts]] = {"topic": [(ALWAYS, ON_8), (FAULT.start, ON_4)]}
 REVIVE = "rmq_sys_REVIVE_LOG_synthetic"
@@ -136,7 +137,7 @@ PLANTED: dict[str, Fault] = {
     ),
     # All leave, and messages keep coming.
     "offline": fault(
-        "GROUP_OFFLINE/NO_MEMBERS UNASSIGNED_QUEUE/GROUP_OFFLINE", members=during_it(), standing=stand(*range(8))
+        "GROUP_OFFLINE/NO_MEMBERS UNASSIGNED_QUEUE/GROUP_OFFLINE", members=STOPPED, standing=stand(*range(8))
     ),
     "stopped_behind_a_proxy": fault(
         "GROUP_OFFLINE/NO_MEMBERS UNASSIGNED_QUEUE/GROUP_OFFLINE",
@@ -148,7 +149,7 @@ PLANTED: dict[str, Fault] = {
     # 10,000 messages before, and 30 minutes of 5 messages a second or more.
     "created_again_while_offline": fault(
         "OFFSET_BEYOND_END/FORMER_LIFE GROUP_OFFLINE/NO_MEMBERS UNASSIGNED_QUEUE/GROUP_OFFLINE",
-        members=during_it(),
+        members=STOPPED,
         created_again=FAULT.start,
         faster=1 + (10_000 // 5 + 1800) // (FAULT.end - FAULT.start) + 1,
         former=FAULT.end - FAULT.start,

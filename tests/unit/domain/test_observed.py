@@ -189,9 +189,8 @@ def test_lists_that_members_have_for_a_while_are_no_strategy(lists: Sequence[Map
         ("c1 c2", ["AVG"], AVG),
         ("c1 c2 c3", ["AVG"], AVG),
         ("c1", ["AVG"], "UNKNOWN"),
-        ("c1 c2", [], "UNKNOWN"),
     ],
-    ids=["one of two", "one of three", "alone", "no other reports one"],
+    ids=["one of two", "one of three", "alone"],
 )
 def test_a_minority_that_fits_no_strategy_is_measured_by_that_of_the_others(
     members: str, named: list[str], strategy: str
