@@ -143,7 +143,7 @@ def _addresses_in_turn(step: AuditedStep, topic: str, brokers: Collection[str]) 
     for broker in sorted(brokers):
         moves = [each for each in step.switches.get(topic, ()) if each.broker_name == broker and each.old and each.new]
         returns = Counter(
-            each.new for place, each in enumerate(moves) if each.new in {one.old for one in moves[:place]}
+            each.new for place, each in enumerate(moves) if each.new in {move.old for move in moves[:place]}
         )
         if returns.total() >= step.settings.thresholds.flapping_times:
             addresses = sorted({str(address) for each in moves for address in (each.old, each.new)})
