@@ -13,8 +13,9 @@ from spark_jobs.domain.rules.evidence import QueueSpan, queue_evidence
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NO_MEMBERS, UNUSED, BETWEEN_RUNS, NO_HEARTBEATS = "NO_MEMBERS", "UNUSED", "BETWEEN_RUNS", "NO_HEARTBEATS"
-#: The end of a client id that a process has from its start to its end: `ClientConfig.changeInstanceNameToPID`.
-_PID_AND_TIME = re.compile(r"@\d+#\d+(@|$)")
+#: The end of a client id that a process has from its start to its end: `ClientConfig.changeInstanceNameToPID`, and
+#: `ClientId` of the gRPC clients.
+_PID_AND_TIME = re.compile(r"@\d+#\d+(@|$)|@\d+@\d+@[0-9a-z]+$")
 START_OR_DELETE = "Start a consumer, or delete the group if it is not needed."
 _BEHIND_PROXIES = (
     "The cluster has proxies, and brokers do not list what is connected to them: consumers may run and get nothing. "
@@ -111,10 +112,10 @@ RULE = Rule(
         ),
         NO_HEARTBEATS: Cause(
             "one process was connected before and after: its client id has its process id and start time "
-            "(`10.0.0.1@7#812345`, Java ≥ 4.9)",
+            "(`10.0.0.1@7#812345` of Java ≥ 4.9, `host@7@0@c6bjl3u0` of gRPC clients)",
             "The processes ran meanwhile, so another consumer would not be listed either. Brokers drop a client 120 s "
             "after its last heartbeat: check that `heartbeatBrokerInterval` is 30 s as by default, and look for long "
-            "pauses of the processes (full GC) and at the network.",
+            "pauses of the processes (full GC) and at the network. Behind a proxy, look whether it restarted.",
             headline="Brokers listed no consumer of {groups}, though its processes ran",
         ),
         BETWEEN_RUNS: Cause(

@@ -168,6 +168,8 @@ def test_the_same_ids_before_and_after_may_have_run_all_the_time(after: str, say
     [
         ("10.0.0.1@7#812345", "NO_HEARTBEATS"),
         ("10.0.0.1@7#812345@unit", "NO_HEARTBEATS"),
+        ("host-1@7@0@c6bjl3u0", "NO_HEARTBEATS"),
+        ("10.0.0.1@7@0@", "NO_MEMBERS"),
         ("10.0.0.1@7", "NO_MEMBERS"),
         ("10.0.0.1@orders#1", "NO_MEMBERS"),
     ],
