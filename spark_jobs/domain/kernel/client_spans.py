@@ -64,22 +64,21 @@ def client_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[ClientReport]]
 
 
 def _commits(step: AuditedStep, client_id: str, span: Span[ClientReport]) -> bool:
-    """Return whether the offset of a queue that only this client owns advances in the time. It may answer, or another
-    client may commit, in a collection interval at either end.
+    """Return whether offsets of queues that only this client owns advance at two samples of the time: one may be a
+    reset. It may answer, or another client may commit, in a collection interval at either end.
     """
-    cadence = step.settings.cadence
+    cadence, advances = step.settings.cadence, set[int]()
     for interval in step.replayed:
         samples, allocation = step.history.offsets.get(interval.topic), interval.allocation
         start, end = max(span.start, interval.start) + cadence, min(span.end - cadence, interval.end)
         if samples is not None and allocation is not None and start < end:
+            owned = zip(allocation.queues, allocation.owner_ids, strict=True)
+            own = (queue for queue, owner_ids in owned if list(owner_ids) == [client_id])
+            columns = [samples.columns[queue] for queue in own if queue in samples.columns]
             seen = samples.inside(start, end)
-            for queue, owner_ids in zip(allocation.queues, allocation.owner_ids, strict=True):
-                column = samples.columns.get(queue)
-                if column is not None and list(owner_ids) == [client_id]:
-                    offsets = samples.consumed_to[seen, column]
-                    if (np.diff(offsets[offsets != UNKNOWN]) > 0).any():
-                        return True
-    return False
+            rose = (samples.forward[seen][1:, columns] > 0).any(axis=1)
+            advances.update(samples.times[seen][1:][rose].tolist())
+    return len(advances) > 1
 
 
 @cached_with_value

@@ -1,5 +1,6 @@
 """CLIENT_HUNG on the hour of `client_groups`, and on hand-written intervals."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -92,19 +93,27 @@ def test_who_pulls_as_it_likes_does_not_hang(by_hand: list[tuple[str, int, int]]
 
 
 @pytest.mark.parametrize(
-    ("step", "owners", "found"),
+    ("advances", "owners", "found"),
     [
-        # An offset that moves once in a collection interval at either end may have done so before, or after.
-        (0, {"c1": [0]}, ["100-260"]),
-        (1, {"c1": [0]}, []),
-        (1, {"c1": [0], "c2": [0]}, ["100-260"]),
-        (1, {"c1": [1], "c2": [0]}, ["100-260"]),
+        ((), {"c1": [0]}, ["100-260"]),
+        (range(0, 300, 20), {"c1": [0]}, []),
+        ((160, 180), {"c1": [0]}, []),
+        ((180,), {"c1": [0]}, ["100-260"]),  # a reset
+        # In a collection interval at either end it may answer.
+        ((120, 180, 260), {"c1": [0]}, ["100-260"]),
+        (range(0, 300, 20), {"c1": [0], "c2": [0]}, ["100-260"]),
+        (range(0, 300, 20), {"c1": [1], "c2": [0]}, ["100-260"]),
     ],
-    ids=["stands", "moves", "another has it, too", "of another"],
+    ids=["stands", "advances", "twice", "once", "at the ends", "another has it, too", "of another"],
 )
-def test_who_never_answers_but_commits_does_not_hang(step: int, owners: dict[str, list[int]], found: list[str]) -> None:
-    """It is asked at 100 s to 200 s, and the offset moves by so many messages every 20 s."""
+def test_who_does_not_answer_but_commits_does_not_hang(
+    advances: Iterable[int], owners: dict[str, list[int]], found: list[str]
+) -> None:
+    """It is asked at 100 s to 200 s; the offset of the first queue advances at these samples, every 20 s."""
     asked = [client(second, answered=False) for second in range(100, 201, 20)]
-    reads = [offsets(second, (1000, 100 + second // 20 * step, 1), (100, 0, 0)) for second in range(0, 300, 20)]
+    reads = [
+        offsets(second, (1000, 100 + sum(at <= second for at in advances), 1), (100, 0, 0))
+        for second in range(0, 300, 20)
+    ]
     hits = RULE.hits(recorded_step(asked, replayed("t", 0, 660, owners, 2), read=reads))
     assert sorted({span(hit) for hit in hits}) == found
