@@ -124,8 +124,8 @@ CLIENT_HUNG = Rule(
     meaning="A member with queues does not answer, or has stopped pulling. Its queues are not consumed. The broker "
     "closes its connection about 120 s after its last heartbeat.",
     decided_by="By client snapshots. `NO_ANSWER` not if offsets of its queues advance meanwhile. `NO_PULL` not with "
-    "CONSUME_ACTIVELY or LONG_PULL_INTERVAL, or if nothing waits in the queue, its offset moves, or its cached messages "
-    "wait for the listener.",
+    "CONSUME_ACTIVELY or LONG_PULL_INTERVAL, or if nothing waits in the queue, its offset moves, or its cached "
+    "messages wait for the listener.",
     causes={
         HungCause.NO_ANSWER: Cause(
             "connected, but no client snapshot got an answer for `silent_after_seconds` (60)",
