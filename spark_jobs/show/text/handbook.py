@@ -32,6 +32,9 @@ or longer. Facts of it are measured once: from offsets, from the brokers' lists 
 owner. A fact that was not recorded is unknown. The first line below that fits is the cause. `incidents`, `explain`,
 `status` and the report name the same one, and list the facts that are known.
 
+Why a group falls behind while its offsets advance is decided by the table of
+[bottlenecks](findings.md#would-more-consumers-have-helped).
+
 ## Facts
 
 {facts}
