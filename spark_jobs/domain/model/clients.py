@@ -111,7 +111,7 @@ class ReportedState:
 
 @cached_with_value
 def reported_series(client: ClientHistory) -> Series[ReportedState]:
-    """Return what the client reported at each of its snapshots."""
+    """The reports of a client, one per snapshot."""
     codes, states = coded(map(reported_state, client.series.states))
     return Series(client.series.times, codes[client.series.codes], states)
 

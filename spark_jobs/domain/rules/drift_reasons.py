@@ -46,8 +46,8 @@ _Source = Callable[[AuditedStep, RebalanceInterval, _Owned], Iterator[OtherInput
 
 def explained(step: AuditedStep, drifts: Sequence[Drift]) -> str | None:
     """Sentences: per topic the inputs from which all clients that drift at one time have their lists; alternatives
-    if the lists fit several, but none besides the route of a name server. Without such inputs, that these clients have
-    a language of their own. None: neither is known.
+    if the lists fit several, but none besides the route of a name server. Without such inputs, the language
+    that only these clients have. None: neither is known.
     """
     texts: dict[str, None] = {}
     for of_topic in by_key(drifts, lambda each: each.topic).values():

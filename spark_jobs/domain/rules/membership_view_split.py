@@ -194,7 +194,7 @@ RULE = Rule(
             "one broker's address in the route comes back to a former one at least `flapping_times` (3) times",
             "Two brokers register under one name at the same name servers, and each registration replaces the other's. "
             "Clients heartbeat, pull and commit to whichever they saw last. Give one of them another brokerName, or "
-            "name servers of its own (RocketMQ issue #3991).",
+            "separate name servers (RocketMQ issue #3991).",
             headline="Two brokers have one name, so that lists of the members of {groups} differ",
             commands=(CLUSTER_LIST,),
         ),
