@@ -14,7 +14,6 @@ from spark_jobs.operate.missing import (
     Run,
     is_published,
     recorded_steps,
-    runs_by_end,
 )
 from spark_jobs.runtime.version import code_version
 from spark_jobs.store.read.kept import auditable_since
@@ -56,7 +55,7 @@ def filling(
     for each in recorded.missing:
         candidates[each.step].append(each.run)
     if interval is not None:
-        for step, run in _more_of_interval(stored, configuration, now, interval, recorded, read_since).items():
+        for step, run in _more_of_interval(stored, configuration, now, interval, recorded).items():
             candidates[step].append(run)
     tried = {
         step: min((run for run in runs if run), key=itemgetter("finished_at"))["source_versions"]
@@ -79,12 +78,7 @@ def _is_tried(run: Run | None, configuration: Configuration) -> bool:
 
 
 def _more_of_interval(
-    stored: StoredTables,
-    configuration: Configuration,
-    now: datetime,
-    interval: Interval,
-    recorded: RecordedSteps,
-    read_since: datetime | None,
+    stored: StoredTables, configuration: Configuration, now: datetime, interval: Interval, recorded: RecordedSteps
 ) -> dict[Interval, Run | None]:
     """The other steps of the interval that are to be audited, with the newest run of each if its gate was closed."""
     since, first = auditable_since(stored, configuration.look_back), recorded.first
@@ -93,7 +87,7 @@ def _more_of_interval(
         newest[start] = run
     closed = {start: run for start, run in newest.items() if not is_published(run)}
     seen = {step for of_cluster in recorded.steps.values() for step in of_cluster}
-    replaced = _of_other_configurations(runs_by_end(stored, read_since), configuration, interval)
+    replaced = _of_other_configurations(recorded.runs_by_end, configuration, interval)
 
     def is_wanted(step: Interval) -> bool:
         if step.end > now or (since and step.start < since) or (first and step.end <= first):

@@ -53,13 +53,14 @@ class MissingStep(NamedTuple):
 class RecordedSteps(NamedTuple):
     """By cluster the steps from its first to its last snapshot, in order, that are over and can still be audited, and
     those that are missing; `runs`: the newest run by cluster (None: all) and start of a step; `first`: the first
-    snapshot of any cluster; None: it is unknown what was recorded.
+    snapshot of any cluster; None: it is unknown what was recorded; `runs_by_end`: all runs, the oldest first.
     """
 
     steps: Mapping[str, Sequence[Interval]]
     missing: Sequence[MissingStep]
     runs: Mapping[_Key, Run]
     first: datetime | None
+    runs_by_end: Sequence[Run] = ()
 
 
 def recorded_steps(
@@ -85,7 +86,7 @@ def recorded_steps(
         cluster: [*filter(is_wanted, grid.steps(Interval(grid.floor(first), grid.floor(last) + grid.length)))]
         for cluster, (first, last) in sorted(spans.items())
     }
-    runs = runs_by_end(stored, read_since)
+    runs = _runs_by_end(stored, read_since)
     newest, audited = _newest(runs, grid), _audited(stored, runs, grid, read_since)
     missing = [
         MissingStep(cluster, step, _newer(newest.get((None, step.start)), newest.get((cluster, step.start))))
@@ -94,7 +95,7 @@ def recorded_steps(
         if audited.isdisjoint([(None, step.start), (cluster, step.start)])
     ]
     first = min((first for first, _ in spans.values()), default=None)
-    return RecordedSteps(steps, _without_empty(stored, missing), newest, first)
+    return RecordedSteps(steps, _without_empty(stored, missing), newest, first, runs)
 
 
 def _spans(stored: StoredTables, since: datetime | None) -> dict[str, tuple[datetime, datetime]]:
@@ -173,7 +174,7 @@ def _hours(step: Interval) -> list[datetime]:
     return [start + hour * _HOURS.length for hour in range(-((start - step.end) // _HOURS.length))]
 
 
-def runs_by_end(stored: StoredTables, since: datetime | None = None) -> list[Run]:
+def _runs_by_end(stored: StoredTables, since: datetime | None) -> list[Run]:
     """All runs, published or rejected, the oldest first; of intervals that end later than `since`."""
     runs = rows(stored.read(AUDIT_RUNS, _RUN, _later("interval_end", since))) if stored.exists(AUDIT_RUNS) else []
     return sorted(runs, key=itemgetter("finished_at"))
@@ -191,9 +192,8 @@ def newest_run(stored: StoredTables) -> Run | None:
     return max(runs, key=itemgetter("finished_at"), default=None)
 
 
-def usual_configuration(stored: StoredTables) -> Configuration:
-    """The default, with the step of the newest run."""
-    run = newest_run(stored)
+def usual_configuration(run: Run | None) -> Configuration:
+    """The default, with the step of this run."""
     return Configuration(step_seconds=run["step_seconds"]) if run else Configuration()
 
 

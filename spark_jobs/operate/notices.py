@@ -161,7 +161,7 @@ def _of_rejected_steps(stored: StoredTables, target: str, sent: Iterable[Notice]
 def _of_missing_audits(stored: StoredTables, request: NoticeRequest, sent: Iterable[Notice]) -> list[Message]:
     run = newest_run(stored)
     read_since = run["interval_end"] - _LOOKED_BACK if run else None
-    recorded = recorded_steps(stored, usual_configuration(stored), datetime.now(UTC), read_since=read_since)
+    recorded = recorded_steps(stored, usual_configuration(run), datetime.now(UTC), read_since=read_since)
     where = stored.location.location
     return [
         Message(

@@ -1,6 +1,5 @@
 """MEMBERSHIP_VIEW_SPLIT: the brokers that host a topic list different members of a group."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations, groupby, pairwise
 from typing import Any, NamedTuple
@@ -142,10 +141,8 @@ def _addresses_in_turn(step: AuditedStep, topic: str, brokers: Collection[str]) 
     """
     for broker in sorted(brokers):
         moves = [each for each in step.switches.get(topic, ()) if each.broker_name == broker and each.old and each.new]
-        returns = Counter(
-            each.new for place, each in enumerate(moves) if each.new in {move.old for move in moves[:place]}
-        )
-        if returns.total() >= step.settings.thresholds.flapping_times:
+        returns = sum(each.new in {move.old for move in moves[:place]} for place, each in enumerate(moves))
+        if returns >= step.settings.thresholds.flapping_times:
             addresses = sorted({str(address) for each in moves for address in (each.old, each.new)})
             return f"{broker} was at {names_text(addresses)} in turn: {count(len(moves), 'change')} of its address."
     return None
