@@ -126,7 +126,10 @@ def test_wrong_usage_exits_with_3(line: str, message: str, typed: Typed) -> None
 
 
 @pytest.mark.parametrize("option", [name for name, how in OPTIONS.items() if {"type", "choices"} & how.keys()])
-def test_no_option_reports_a_wrong_value_by_names_of_the_code(option: str, typed: Typed) -> None:
+def test_no_option_reports_a_wrong_value_by_names_of_the_code(
+    option: str, typed: Typed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where a warehouse of the name "?" is locked
     name, command = next((name, command) for name, command in COMMANDS.items() if option in command.options)
     given = [f"{other}=?" for other in command.required.split() if other.startswith("--") and other != option]
     err = typed(name, f"{option}=?" if option.startswith("--") else "?", *given, code=(0, 2, 3)).err

@@ -22,6 +22,7 @@ class HungCause(StrEnum):
 
     NO_ANSWER = "NO_ANSWER"
     NO_PULL = "NO_PULL"
+    NOTHING_CONSUMED = "NOTHING_CONSUMED"
 
 
 class DriftCause(StrEnum):

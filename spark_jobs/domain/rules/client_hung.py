@@ -1,6 +1,6 @@
 """CLIENT_HUNG and GHOST_MEMBER: members that own queues and do nothing with them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -10,12 +10,14 @@ from spark_jobs.domain.diagnosis.measure import pulling_by_hand
 from spark_jobs.domain.diagnosis.table import LINE_OF, StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import ClientReport, unwell_spans
+from spark_jobs.domain.kernel.consume_statuses import span_of_snapshot, status_samples
 from spark_jobs.domain.model.clients import HungCause
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
-from spark_jobs.domain.model.history import UNKNOWN
+from spark_jobs.domain.model.history import UNKNOWN, Mask, Numbers
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND, Lasting, Time, from_micros, overlaps, without
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.links import hosts, own_client
@@ -50,6 +52,39 @@ def _hung_hits(step: AuditedStep) -> Iterator[RuleHit]:
                 yield RuleHit(
                     since, until, hang.cause, client_id=client_id, queue=queue, implicated=client_id, hint=hint
                 )
+    yield from _broadcasting_hits(step)
+
+
+def _broadcasting_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (topic of a group that broadcasts, client, snapshot) that shows it consume nothing, while another member
+    does within a collection interval: each gets every message.
+    """
+    cadence = step.settings.cadence
+    for interval in (each for each in step.intervals if each.reason is Reason.BROADCASTING):
+        rates = _consumes(step, interval)
+        busy = np.unique([at for times, consumes in rates.values() for at in times[consumes].tolist()])
+        for client_id, (times, consumes) in rates.items():
+            client = step.history.clients[client_id]
+            is_any_busy = np.searchsorted(busy, times - cadence) < np.searchsorted(busy, times + cadence)
+            for number in np.searchsorted(client.series.times, times[~consumes & is_any_busy]).tolist():
+                shown = span_of_snapshot(client, number, step.window, step.settings.max_gap, client_id)
+                since, until = max(shown.start, interval.start), min(shown.end, interval.end)
+                if since < until:
+                    cause, topic = HungCause.NOTHING_CONSUMED, interval.topic
+                    yield RuleHit(since, until, cause, topic, client_id=client_id, implicated=client_id)
+
+
+def _consumes(step: AuditedStep, interval: RebalanceInterval) -> Mapping[str, tuple[Numbers, Mask]]:
+    """By member, its snapshots in the interval that say how much it consumes of the topic, and which say anything."""
+    rates = {}
+    for client_id in dict.fromkeys(interval.client_ids):
+        if client := step.history.clients.get(client_id):
+            samples, inside = status_samples(client), client.series.inside(interval.start, interval.end)
+            is_topic = np.array([topic == interval.topic for topic in samples.topics], dtype=bool)[samples.topic]
+            is_inside = (samples.snapshot >= inside.start) & (samples.snapshot < inside.stop)
+            rows = np.flatnonzero(is_topic & is_inside & ~np.isnan(samples.consumed_tps))
+            rates[client_id] = client.series.times[samples.snapshot[rows]], samples.consumed_tps[rows] > 0
+    return rates
 
 
 def _ghost_hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -137,6 +172,17 @@ CLIENT_HUNG = Rule(
             LINE_OF[StandingCause.NO_PULL].advice,
             headline="{subjects} in {groups} {subjects:does|do} not pull {queues}",
             commands=(THREAD_DUMP,),
+        ),
+        HungCause.NOTHING_CONSUMED: Cause(
+            "the group broadcasts, and it consumes nothing of a topic for `stalled_after_seconds` (120), while another "
+            "member does",
+            "It gets none of the messages that others get. It reads its offsets from a file of its host "
+            "(`rocketmq.client.localOffsetStoreDir`, by default ~/.rocketmq_offsets). If they are older than the "
+            "oldest messages, it may ask for them for ever (RocketMQ issue #7740): stop it, remove the file of its "
+            "client id and group, and start it. Otherwise look in its log for `consumer was paused`, or for refused "
+            "pulls.",
+            headline="{subjects} in {groups} {subjects:consumes|consume} nothing of {topics}, and other members do",
+            lasts="stalled_after_seconds",
         ),
     },
     evaluate=_hung_hits,

@@ -13,6 +13,7 @@ from spark_jobs.domain.phrases import count, names_text
 class Limit(StrEnum):
     """The bottleneck of a group, in the order of the table: the first line that fits a queue's facts is its limit."""
 
+    BROADCASTS = "BROADCASTS"
     UNKNOWN_BACKLOG = "UNKNOWN_BACKLOG"
     UNKNOWN_MEMBERS = "UNKNOWN_MEMBERS"
     UNKNOWN_OWNERS = "UNKNOWN_OWNERS"
@@ -99,7 +100,8 @@ class GroupInStep:
     `members`: connections at its end, None: it was never replayed; `queues`: readable queues of the topic with most,
     except retry topics, at the end. `backlog_is_known`: of any queue, if any is of another topic.
     `unknown_queues`: those that count, of which it is not; `unknown_at_first`: those of which it was not at their first
-    sample only. `wrong`: the rules of what was found above INFO, the worst first.
+    sample only. `wrong`: the rules of what was found above INFO, the worst first. `broadcasts`: it did so whenever
+    offsets might have been seen.
     """
 
     members: int | None
@@ -109,6 +111,7 @@ class GroupInStep:
     held_back: Sequence[HeldBack] = ()
     unknown_at_first: int = 0
     wrong: Sequence[str] = ()
+    broadcasts: bool = False
 
 
 def _of(rule: str, *causes: str) -> tuple[str, ...]:
@@ -184,6 +187,7 @@ _YES = "Yes, at least {more}, up to {readable} in all"
 _CAN_HANDLE = "if what the listener calls (a database, for example) can handle it"
 #: Behind "Would more consumers have helped?": the answer, what limited the group, and the one thing to do.
 ADVICE: dict[Limit, str] = {
+    Limit.BROADCASTS: "No: the group broadcasts, so every consumer gets every message.",
     Limit.UNKNOWN_BACKLOG: "Unknown: the backlog of {unknown} is not known.",
     Limit.UNKNOWN_MEMBERS: "Unknown: no broker lists the members, and {peak}.",
     Limit.UNKNOWN_OWNERS: "Unknown: the owners of the queues are not known, and {peak}.",
@@ -275,6 +279,8 @@ def limit_of(facts: GrowthFacts) -> Limit:
 
 def limit(group: GroupInStep) -> Limit:
     """Return what limited the group: the limit under which messages waited longest, all of them added up."""
+    if group.broadcasts:
+        return Limit.BROADCASTS
     longest = worst(group.held_back).limit if group.held_back else Limit.NO_BACKLOG
     is_known = not group.unknown_queues and (group.backlog_is_known or group.held_back)
     return Limit.UNKNOWN_BACKLOG if longest in _NOTHING_GREW and not is_known else longest
@@ -293,6 +299,8 @@ def busiest_member_queues(queues: int, members: int | None, more: int = 0) -> in
 def advice(group: GroupInStep) -> str:
     """The answer in words, and how many queues have an unknown backlog, or else had one at first."""
     group_limit = limit(group)
+    if group_limit is Limit.BROADCASTS:
+        return ADVICE[group_limit]
     if group_limit is Limit.UNKNOWN_BACKLOG:
         unknown = count(group.unknown_queues, "queue") if group.unknown_queues else "the group"
         return ADVICE[group_limit].format(unknown=unknown)

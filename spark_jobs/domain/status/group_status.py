@@ -164,6 +164,7 @@ def _in_step(
         held_back=held_back(step, queues, unknown, findings),
         unknown_at_first=queues.unknown_at_first,
         wrong=list(dict.fromkeys(wrong)),
+        broadcasts=bool(_broadcasting(step)) and not step.progress,
     )
 
 

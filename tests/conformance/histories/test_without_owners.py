@@ -102,7 +102,7 @@ CAPACITY = {
     "own strategy": ("UNKNOWN_OWNERS", BACKLOG_GREW),
     "rooms unknown": ("NO_BACKLOG", KEPT_UP),
     "rooms unknown, stuck": ("UNKNOWN_OWNERS", BACKLOG_GREW),
-    "broadcasts": ("UNKNOWN_BACKLOG", "Unknown: the backlog of the group is not known."),
+    "broadcasts": ("BROADCASTS", "No: the group broadcasts, so every consumer gets every message."),
 }
 Published = dict[Table, dict[str, list[dict[str, Any]]]]
 

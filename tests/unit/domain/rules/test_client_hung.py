@@ -1,6 +1,6 @@
 """CLIENT_HUNG on the hour of `client_groups`, and on hand-written intervals."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -8,9 +8,10 @@ import pytest
 from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.rules.client_hung import CLIENT_HUNG as RULE
-from tests.support.builders import span
+from tests.support.builders import interval, members, span
 from tests.support.client_groups import audited, held
 from tests.support.client_steps import recorded_step, replayed, step_with
 from tests.support.findings import rule_hit
@@ -117,3 +118,56 @@ def test_who_does_not_answer_but_commits_does_not_hang(
     ]
     hits = RULE.hits(recorded_step(asked, replayed("t", 0, 660, owners, 2), read=reads))
     assert sorted({span(hit) for hit in hits}) == found
+
+
+def broadcasting(
+    consumed: Mapping[str, Sequence[float | None]], reason: Reason = Reason.BROADCASTING
+) -> list[tuple[float, float, str | None]]:
+    """Client ids and seconds of what is found, if clients consume so many messages a second, every 20 s from 200 s."""
+    status = {"topic": "t", "consume_rt_ms": None, "consume_failed_tps": 0.0, "pull_rt_ms": None, "pull_tps": None}
+    reports = [
+        client(200 + 20 * place, client_id, consume_status=[{**status, "consume_ok_tps": rate}])
+        for client_id, rates in consumed.items()
+        for place, rate in enumerate(rates)
+    ]
+    step = recorded_step(reports, interval(200, 660, members(" ".join(consumed)), reason=reason))
+    return [(second_of(hit.start), second_of(hit.end), hit.client_id) for hit in RULE.hits(step)]
+
+
+@pytest.mark.parametrize(
+    ("c2", "found"),
+    [
+        ([5.0, 0.0, 0.0, 5.0], [(220, 240, "c2"), (240, 260, "c2")]),
+        ([5.0, None, None, 5.0], []),
+        ([5.0, 0.1, 5.0, 5.0], []),
+    ],
+)
+def test_a_member_that_broadcasts_hangs_while_it_consumes_nothing_and_another_member_does(
+    c2: Sequence[float | None], found: object
+) -> None:
+    assert broadcasting({"c1": [5.0, 5.0, 5.0, 5.0], "c2": c2}) == found
+
+
+@pytest.mark.parametrize(
+    ("consumed", "reason"),
+    [
+        ({"c1": [0.0, 0.0, 0.0], "c2": [0.0, 0.0, 0.0]}, Reason.BROADCASTING),
+        ({"c1": [5.0, 0.0, 0.0, 0.0], "c2": [5.0, 5.0, 0.0, 0.0]}, Reason.BROKER_REBALANCE),
+        ({"c1": [0.0, 0.0, 0.0]}, Reason.BROADCASTING),
+    ],
+)
+def test_where_no_other_member_gets_anything_nobody_hangs(
+    consumed: Mapping[str, Sequence[float | None]], reason: Reason
+) -> None:
+    assert broadcasting(consumed, reason) == []
+
+
+def test_it_must_last_as_long_as_a_stop() -> None:
+    step = recorded_step(
+        [
+            client(200, client_id, consume_status=[{"topic": "t", "consume_ok_tps": rate, "consume_failed_tps": 0.0}])
+            for client_id, rate in (("c1", 5.0), ("c2", 0.0))
+        ],
+        interval(200, 660, members("c1 c2"), reason=Reason.BROADCASTING),
+    )
+    assert [hit.minimum_seconds for hit in RULE.hits(step)] == [step.settings.thresholds.stalled_after_seconds]
