@@ -246,7 +246,7 @@ def test_a_backlog_that_only_fell_has_its_words_with_what_is_left_and_what_else_
 
 def test_every_limit_has_its_words() -> None:
     # One thing, one plural: the words hold together with every number in them.
-    for limit in set(Limit) - {Limit.NO_BACKLOG, Limit.UNKNOWN_BACKLOG, Limit.COMMITS_SELDOM}:
+    for limit in set(Limit) - {Limit.BROADCASTS, Limit.NO_BACKLOG, Limit.UNKNOWN_BACKLOG, Limit.COMMITS_SELDOM}:
         advice = capacity.advice(group(held(limit)))
         peak_backlog_messages = "the backlog reached 1,200 messages in 4 queues"
         assert ("worked off 1,200 messages" if limit is Limit.WORKED_OFF else peak_backlog_messages) in advice
