@@ -10,7 +10,7 @@ CHECKPOINTS = Table(
     schema=Struct(
         required("before", TIMESTAMP, "start of the first step that is not in it"),
         required("step_seconds", LONG, "length of an audit step"),
-        required("code_version", STRING, "version of rebalance-audit that made it"),
+        required("fold_version", LONG, "version of the fold that made it"),
         required("run_finished_at", TIMESTAMP, "end of the newest run that is in it"),
         required("group_status_version", LONG, "Delta version of group_status that it was made of"),
         Field(
@@ -23,7 +23,7 @@ CHECKPOINTS = Table(
             array_of(Field("cluster", STRING), *fields(TIMESTAMP, "last_step", "last_snapshot_at")),
             "every cluster with the start of the last step in which all its groups were audited, and its last snapshot",
         ),
-        Field("carried", STRING, "incidents that later steps can change, as JSON for the same version"),
+        Field("carried", STRING, "incidents that later steps can change, as JSON"),
     ),
     key=("before",),
 )

@@ -35,9 +35,8 @@ from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 #: An incident last seen longer ago, before the end of its cluster's newest audited step, is not reported for the first
 #: time; nor is an older step of which nothing was published.
 RECENT = timedelta(days=1)
-#: Audits are looked for from so long before the end of the newest one on.
-_LOOKED_BACK = timedelta(days=31)
-#: An incident that was reported is followed for this long after it was last seen.
+#: An incident that was reported is followed for this long after it was last seen. Audits are looked for from so long
+#: before the end of the newest one on.
 FOLLOWED = timedelta(days=7)
 _TIMES = ("opened_at", "resolved_at", "last_seen_at")
 
@@ -160,7 +159,7 @@ def _of_rejected_steps(stored: StoredTables, target: str, sent: Iterable[Notice]
 
 def _of_missing_audits(stored: StoredTables, request: NoticeRequest, sent: Iterable[Notice]) -> list[Message]:
     run = newest_run(stored)
-    read_since = run["interval_end"] - _LOOKED_BACK if run else None
+    read_since = run["interval_end"] - FOLLOWED if run else None
     recorded = recorded_steps(stored, usual_configuration(run), datetime.now(UTC), read_since=read_since)
     where = stored.location.location
     return [

@@ -12,13 +12,12 @@ import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
 from schemas import CHECKPOINTS, FINDINGS, GROUP_STATUS
-from spark_jobs.domain.incidents.carried import CHANGEABLE, NOTHING_CARRIED, Carried
+from spark_jobs.domain.incidents.carried import CHANGEABLE, FOLD_VERSION, NOTHING_CARRIED, Carried
 from spark_jobs.domain.incidents.fold import Fold, fold
 from spark_jobs.domain.incidents.values import AuditedTime, Incident
 from spark_jobs.domain.model.intervals import StepGrid
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.runtime.version import code_version
 from spark_jobs.show.coverage import cluster_spans, each_once, silent_in
 from spark_jobs.show.rows import GROUP
 from spark_jobs.store.arrow_types import arrow_schema
@@ -75,8 +74,8 @@ def fold_from(
 
 
 def checkpoint_at(tables: PublishedTables, moment: datetime | None = None) -> Checkpoint | None:
-    """The newest checkpoint of this version of the code, of those that begin no later than the moment; None: of all."""
-    fitting = (each for each in tables.checkpoints if each.code_version == code_version())
+    """The newest checkpoint of this version of the fold, if a moment is given, of those that begin no later."""
+    fitting = (each for each in tables.checkpoints if each.fold_version == FOLD_VERSION)
     return next((each for each in fitting if moment is None or each.before <= moment), None)
 
 
@@ -139,7 +138,7 @@ def _rows(
         yield {
             "before": before,
             "step_seconds": int(tables.grid.length.total_seconds()),
-            "code_version": code_version(),
+            "fold_version": FOLD_VERSION,
             "run_finished_at": tables.finished_at,
             "group_status_version": tables.versions.get(GROUP_STATUS.name, -1),
             "audited_groups": [group._asdict() for group in audited_groups(earlier)],

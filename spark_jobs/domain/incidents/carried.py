@@ -29,6 +29,8 @@ from spark_jobs.domain.rules.rule import Rule
 #: A step can change what began, ended or was audited so long before it, and nothing older that is over: longer than the
 #: look-back of any audit.
 CHANGEABLE = 6 * HOUR
+#: Of what `Carried` means. Raise it if other threads would be made of the same findings, or they are kept otherwise.
+FOLD_VERSION = 1
 
 
 class Carried(NamedTuple):

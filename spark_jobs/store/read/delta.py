@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -35,6 +35,8 @@ class DeltaTables:
     """The tables of a folder or object store, by DataFusion: `DeltaTable.to_pyarrow_table` has crashed processes."""
 
     location: Location
+    #: By name and version (None: the newest), as opening an old table reads the names of all its files.
+    _opened: dict[tuple[str, int | None], DeltaTable] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def folder(self) -> Location:
@@ -143,11 +145,22 @@ class DeltaTables:
     def opened(self, table: Table, version: int | None = None) -> DeltaTable:
         """The table whatever its columns are; raises `WarehouseError` where it is missing or cannot be read."""
         try:
-            return DeltaTable(self.uri(table), version=version)
+            return self._at(table, version)
         except TableNotFoundError as error:
             raise self.location.without(table) from error
         except Exception as error:
             raise self._failed(table, error) from error
+
+    def _at(self, table: Table, version: int | None) -> DeltaTable:
+        """The table at this version, opened once; the newest follows what was committed since."""
+        newest = self._opened.get((table.name, None))
+        if newest is not None and version is None:
+            newest.update_incremental()
+        if newest is not None and version in (None, newest.version()):
+            return newest
+        if (table.name, version) not in self._opened:
+            self._opened[table.name, version] = DeltaTable(self.uri(table), version=version)
+        return self._opened[table.name, version]
 
     @staticmethod
     def columns(opened: DeltaTable) -> Any:

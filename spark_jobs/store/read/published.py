@@ -45,7 +45,7 @@ class Checkpoint(NamedTuple):
 
     before: datetime
     step_seconds: int
-    code_version: str
+    fold_version: int
     run_finished_at: datetime
     group_status_version: int
 

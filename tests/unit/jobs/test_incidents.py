@@ -1,5 +1,7 @@
 """An incident is read from its beginning, however short the interval is that is asked for. No Spark."""
 
+import hashlib
+import json
 import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -9,12 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from pydantic import TypeAdapter
 
 from schemas import ALLOCATIONS, CHECKPOINTS, FINDINGS, GROUP_STATUS, INCIDENTS, QUEUE_PROGRESS, REBALANCE_INTERVALS
+from spark_jobs.domain.incidents.carried import FOLD_VERSION, Carried
 from spark_jobs.domain.incidents.team_routes import TeamRoute
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import from_micros, to_micros
-from spark_jobs.show.checkpoints import fold_from
+from spark_jobs.show.checkpoints import checkpoint_at, fold_from
 from spark_jobs.show.incident_table import publish_incidents
 from spark_jobs.show.incidents import (
     IncidentQuery,
@@ -93,6 +97,21 @@ def test_a_run_continues_from_the_table_as_if_it_read_the_whole_history(tmp_path
     newest = published_tables(tables)
     assert newest.checkpoint is not None
     assert sorted(newest.groups()) == sorted(audited_groups(newest.group_spans(None)))
+
+
+def test_a_fold_of_another_version_does_not_continue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = delta_tables(str(tmp_path))
+    publish_hours(tmp_path, range(30))
+    publish_incidents(tables, (), hour(29))
+    assert checkpoint_at(published_tables(tables)) is not None
+    monkeypatch.setattr("spark_jobs.show.checkpoints.FOLD_VERSION", FOLD_VERSION + 1)
+    assert checkpoint_at(published_tables(tables)) is None
+
+
+def test_what_a_checkpoint_carries_has_the_shape_of_its_version() -> None:
+    """If it fails: raise FOLD_VERSION, as checkpoints of before cannot be read, and write the new digest here."""
+    shape = json.dumps(TypeAdapter(Carried).json_schema(), sort_keys=True)
+    assert (FOLD_VERSION, hashlib.sha256(shape.encode()).hexdigest()[:12]) == (1, "2f424f8b72a5")
 
 
 def audit_again(warehouse: Path, group: str, hours: range, offline: Sequence[int]) -> None:
