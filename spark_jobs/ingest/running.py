@@ -15,6 +15,20 @@ def _subscriptions(value: object, path: str) -> list[Columns]:
     return in_order(subscription(data.required("topic", fields.name), data) for data in fields.records(value, path))
 
 
+def _digits(read: Reader, value: object, path: str) -> object:
+    """Return what `read` makes of the integer that a text says."""
+    written = fields.text(value, path)
+    digits = written.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+        raise RejectedError(RejectReason.WRONG_TYPE, f"{path} is {written!a}, not an integer")
+    return read(int(written), path)
+
+
+def _long(value: object, path: str) -> object:
+    """An integer, which C++ clients write as a text (rocketmq-client-cpp, `ProcessQueueInfo::toJson`)."""
+    return _digits(fields.integer, value, path) if isinstance(value, str) else fields.integer(value, path)
+
+
 def _owned_queues(value: object, path: str) -> list[Columns]:
     """Of equal queues the last counts."""
     queues: dict[tuple[str, str, int], Columns] = {}
@@ -29,12 +43,12 @@ def _owned_queues(value: object, path: str) -> list[Columns]:
             "dropped": queue.optional("droped", fields.boolean),
             "cached_count": queue.optional("cachedMsgCount", fields.int32),
             "cached_mib": queue.optional("cachedMsgSizeInMiB", fields.int32),
-            "cached_min_offset": queue.optional("cachedMsgMinOffset", fields.integer),
-            "cached_max_offset": queue.optional("cachedMsgMaxOffset", fields.integer),
-            "commit_offset": queue.optional("commitOffset", fields.integer),
-            "last_pull": queue.optional("lastPullTimestamp", fields.integer),
-            "last_consume": queue.optional("lastConsumeTimestamp", fields.integer),
-            "last_lock": queue.optional("lastLockTimestamp", fields.integer),
+            "cached_min_offset": queue.optional("cachedMsgMinOffset", _long),
+            "cached_max_offset": queue.optional("cachedMsgMaxOffset", _long),
+            "commit_offset": queue.optional("commitOffset", _long),
+            "last_pull": queue.optional("lastPullTimestamp", _long),
+            "last_consume": queue.optional("lastConsumeTimestamp", _long),
+            "last_lock": queue.optional("lastLockTimestamp", _long),
         }
     return in_order(queues.values())
 
@@ -69,15 +83,6 @@ def _flag(value: object, path: str) -> bool:
     if flag not in ("true", "false"):
         raise RejectedError(RejectReason.WRONG_TYPE, f"{path} is {flag!a}, not 'true' or 'false'")
     return flag == "true"
-
-
-def _digits(read: Reader, value: object, path: str) -> object:
-    """Return what `read` makes of the integer that a text says."""
-    written = fields.text(value, path)
-    digits = written.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
-        raise RejectedError(RejectReason.WRONG_TYPE, f"{path} is {written!a}, not an integer")
-    return read(int(written), path)
 
 
 _int32 = partial(_digits, fields.int32)

@@ -188,6 +188,7 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
         Follows("BEGINS_AT_OLDEST", everything, _ALL_BUSY),
         # Clients report what they consumed in their last minute.
         Follows("OFFSET_REWOUND", clients, _ALL_BUSY, within=120 * SECOND),
+        Follows("OFFSET_REWOUND", queues, _ALL_BUSY, within=120 * SECOND),
     ),
     "NEAR_CAPACITY": (Follows("SLOW_LISTENER", clients), Follows("PRODUCER_SKEW", queues)),
     "POP_REDELIVERING": (

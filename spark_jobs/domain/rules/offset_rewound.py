@@ -24,16 +24,22 @@ from spark_jobs.domain.rules.rule import Cause, Rule
 REWOUND = "REWOUND"
 _A_MINUTE = 60 * SECOND
 _FROM_THE_OLDEST = "They are at the oldest messages now, where clients begin if they find no offset."
+_ALL_NEW = (
+    "All members were new, as after a restart of all: they may have begun there themselves, from a state that the "
+    "application saved (Flink, Connect), or the offset was reset while they were away."
+)
 #: Why a consumer offset went back; the first that applies, in this order.
-DUPLICATE_CLIENT_ID, BROKER_SWITCHED, OVERWRITTEN = "DUPLICATE_CLIENT_ID", "BROKER_SWITCHED", "OVERWRITTEN"
-BROKER_RESTARTED, TO_MINIMUM, HAND_OVER, RESET = "BROKER_RESTARTED", "TO_MINIMUM", "HAND_OVER", "RESET"
+DUPLICATE_CLIENT_ID, BEYOND_END, BROKER_SWITCHED = "DUPLICATE_CLIENT_ID", "BEYOND_END", "BROKER_SWITCHED"
+OVERWRITTEN, OFFSETS_LOST, BROKER_RESTARTED = "OVERWRITTEN", "OFFSETS_LOST", "BROKER_RESTARTED"
+TO_MINIMUM, HAND_OVER, RESET = "TO_MINIMUM", "HAND_OVER", "RESET"
 
 
 class Rewind(NamedTuple):
     """The greatest rewind of a queue: the sample at `at` (microseconds) showed it, with the offset `to`. `minimum`:
     the oldest offset that the broker had, None: unknown. `switch`: another process began to serve the broker around it.
-    `lost_end`: the end offset fell, too. `pace`: messages that are consumed in a collection interval. `falls`: the
-    samples at which the offset fell to just the same one, after it had returned at once.
+    `lost_end`: the end offset fell, too. `beyond_end`: the offset of before was beyond the end. `pace`: messages that
+    are consumed in a collection interval. `falls`: the samples at which the offset fell to just the same one, after it
+    had returned at once.
     """
 
     at: int
@@ -41,6 +47,7 @@ class Rewind(NamedTuple):
     minimum: int | None
     switch: Switch | None
     lost_end: bool = False
+    beyond_end: bool = False
     pace: int = 0
     falls: Sequence[int] = ()
 
@@ -62,10 +69,10 @@ def hits(step: AuditedStep) -> Iterable[RuleHit]:
         }
         for place, rewind in rewinds.items():
             cause = _cause(step, progress, place, rewind, highest_at[rewind.at])
-            is_explained = cause in (BROKER_SWITCHED, BROKER_RESTARTED, OVERWRITTEN)
+            is_explained = cause in (BEYOND_END, BROKER_SWITCHED, OFFSETS_LOST, BROKER_RESTARTED, OVERWRITTEN)
             hint = _what_happened(step, progress, rewinds, place) if is_explained else None
             if cause == RESET:
-                hint = _not_reached(step, progress, rewinds)
+                hint = _ALL_NEW if _are_all_new(step, progress) else _not_reached(step, progress, rewinds)
             rewind_hits.append(_hit(step, progress, place, cause, rewind, hint))
     in_all: Counter[tuple[str | None, str | None]] = Counter()
     for hit in rewind_hits:
@@ -83,10 +90,11 @@ def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind
     before = int(np.flatnonzero(known)[-1])
     to, end_offsets = int(samples.consumer_offset[row, column]), samples.end_offset[:, column]
     lost_end = bool(UNKNOWN < end_offsets[row] < end_offsets[before])
+    beyond_end = bool(UNKNOWN < end_offsets[before] < samples.consumed_to[before, column])
     switch = _switch(step, topic, queue, int(samples.times[before]), at)
     minimums = step.history.oldest_offsets(topic, queue, step.window.read_from, at + 1)
     pace, falls = _pace(step, samples, row, column), _falls(samples, samples.inside(progress.start, at + 1), column, to)
-    return Rewind(at, to, minimums[-1] if minimums else None, switch, lost_end, pace, falls)
+    return Rewind(at, to, minimums[-1] if minimums else None, switch, lost_end, beyond_end, pace, falls)
 
 
 def _falls(samples: OffsetSamples, seen: slice, column: int, to: int) -> Sequence[int]:
@@ -132,7 +140,8 @@ def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) ->
 
 
 def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind, highest: float) -> str:
-    """The first cause that fits. Members with one client id overwrite each other's commits. A process that begins to
+    """The first cause that fits. Members with one client id overwrite each other's commits. Of a broker that lost its
+    last messages, clients ask for some that it does not have. A process that begins to
     serve a broker has older offsets, and so has one that was restarted. An offset that returns and falls to the same
     one again and again is another consumer's. A consumer without an offset starts at the
     oldest message; a reset to a time takes only young queues there, so `highest` counts: the most above it of all
@@ -142,8 +151,13 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Re
     if _owners_share_id(progress, place):
         return DUPLICATE_CLIENT_ID
     is_oldest = highest <= step.settings.thresholds.rewind_tolerance
+    if is_oldest and rewind.beyond_end:
+        return BEYOND_END
     if rewind.switch and not rewind.lost_end and _is_same_process(step, progress.interval.topic, rewind.switch):
-        return TO_MINIMUM if is_oldest and _others_stayed(step, progress, place, rewind) else BROKER_RESTARTED
+        kept = _others_stayed(step, progress, place, rewind)
+        if not is_oldest or progress.interval.is_shared_out or kept is None:
+            return BROKER_RESTARTED
+        return TO_MINIMUM if kept else OFFSETS_LOST
     if rewind.switch or rewind.lost_end:
         return BROKER_SWITCHED
     if len(rewind.falls) >= step.settings.thresholds.flapping_times:
@@ -157,25 +171,37 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Re
     reconnected = any(abs(rewind.at - at) <= settled_after for each in reconnects(step).values() for at in each.times)
     # While brokers list different members, a client may not know that its queue is another one's.
     is_split = progress.interval.view != ALL_HOSTS
-    return HAND_OVER if after_start or before_end or reconnected or is_split else RESET
+    is_rebalance = after_start or before_end or reconnected or is_split
+    return HAND_OVER if is_rebalance and not _are_all_new(step, progress) else RESET
 
 
-def _others_stayed(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind) -> bool:
-    """Return whether the group pulls, and the offset of another queue of the broker stayed above the oldest message:
-    the broker has kept its offsets, and a client did not get this one.
+def _are_all_new(step: AuditedStep, progress: IntervalProgress) -> bool:
+    """Return whether no member of before is there any more, who could commit an old offset."""
+    before = (
+        set(interval.client_ids)
+        for interval in step.intervals
+        if interval.topic == progress.interval.topic and interval.end <= progress.interval.start and interval.members
+    )
+    former = [*before][-1:]
+    return bool(former) and former[0].isdisjoint(progress.interval.client_ids)
+
+
+def _others_stayed(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind) -> bool | None:
+    """Return whether the offset of another queue of the broker stayed above the oldest message: the broker has kept
+    the group's offsets, and a client did not get this one. None: it is not known of one that did not go back.
     """
     topic, broker_name = progress.interval.topic, progress.queues[place][0]
     samples, tolerance = step.history.offsets[topic], step.settings.thresholds.rewind_tolerance
     row = int(samples.times.searchsorted(rewind.at))
 
-    def stayed(queue: Place, rewound: int) -> bool:
-        if queue[0] != broker_name or rewound > 0 or queue not in samples.columns:
-            return False
+    def stayed(queue: Place) -> bool | None:
         oldest = step.history.oldest_offsets(topic, queue, step.window.read_from, rewind.at + 1)
-        return bool(oldest) and int(samples.consumed_to[row, samples.columns[queue]]) - oldest[-1] > tolerance
+        offset = int(samples.consumed_to[row, samples.columns[queue]]) if queue in samples.columns else UNKNOWN
+        return None if offset == UNKNOWN or not oldest else offset - oldest[-1] > tolerance
 
     every = zip(progress.queues, progress.rewound_max.tolist(), strict=True)
-    return not progress.interval.is_shared_out and any(stayed(queue, rewound) for queue, rewound in every)
+    known = {stayed(queue) for queue, rewound in every if queue[0] == broker_name and rewound <= 0}
+    return True if True in known else None if None in known else False
 
 
 def _is_same_process(step: AuditedStep, topic: str, switch: Switch) -> bool:
@@ -301,12 +327,27 @@ RULE = Rule(
             "consumers with one client id own the queue, or may own it",
             "Give every consumer its own client id: with one id they overwrite each other's offsets.",
         ),
+        BEYOND_END: Cause(
+            "the offset was beyond the queue's end, and went to the oldest message",
+            "The broker came back without its last messages, so that clients asked for one that it does not have. "
+            "An older broker then sends them to the oldest message of a queue that begins at 0 (RocketMQ issue "
+            "#2181): upgrade it. Let the listener tolerate duplicates. To lose no message in a crash, use "
+            "`flushDiskType=SYNC_FLUSH`, or slaves that take over.",
+        ),
         BROKER_SWITCHED: Cause(
             "another process began to serve the broker at about this time, or the end offset fell, too",
             "The process that now serves the broker had older offsets: a slave copies its master's every 10 to 60 s. "
             "Running consumers commit their own within a minute; those that start or rebalance before consume these "
             "messages again, at worst from the oldest one. Let the listener tolerate duplicates. With "
             "`enableSlaveActingMaster` a master fetches its slave's offsets first.",
+        ),
+        OFFSETS_LOST: Cause(
+            "the broker had left the route and came back at the same address, and all queues of the group there fell "
+            "to their oldest message",
+            "The broker lost all offsets of the group: its `consumerOffset.json` is empty, missing, or of another "
+            "store. Other groups of the broker lost theirs, too. The listeners get all its messages again: let them "
+            "tolerate duplicates, or reset the groups to the time of the crash.",
+            headline="A broker lost the consumer offsets of {groups}, so {queues} begin at the oldest message",
         ),
         BROKER_RESTARTED: Cause(
             "the broker had left the route and came back at the same address, and the end offset did not fall",

@@ -147,7 +147,7 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.HELD_BACK: ("OFFSET_HELD_BACK", "FLOW_CONTROLLED/CACHED_SPAN"),
     Limit.PRODUCER_SKEW: ("PRODUCER_SKEW/HOT_QUEUES", "NEAR_CAPACITY/HOT_QUEUE"),
     Limit.ORDERLY_LOCKS: ("ORDERLY_LOCK_MISSING", "UNASSIGNED_QUEUE/WAITS_FOR_LOCK"),
-    Limit.FAILURES: ("CONSUME_FAILING/SENT_BACK",),
+    Limit.FAILURES: ("CONSUME_FAILING/SENT_BACK", "CONSUME_FAILING/LISTENER_FAILS"),
     Limit.TIMED_OUT: ("CONSUME_FAILING/TIMED_OUT",),
     Limit.DELIVERED_AGAIN: ("CONSUME_FAILING/DELIVERED_AGAIN",),
     Limit.REDELIVERIES: ("POP_REDELIVERING",),
@@ -321,7 +321,11 @@ def _did_not_keep_up(group: GroupInStep, group_limit: Limit) -> str | None:
 def _kept_up(group: GroupInStep) -> str:
     kept_up = _SOMEBODY_KEPT_UP if group.members is None else _NOTHING_WAITED
     answer = ADVICE[Limit.NO_BACKLOG] if group.members else kept_up
-    return answer.format(members=count(group.members or 0, "member"), queues=count(group.queues, "queue"))
+    return answer.format(members=count(group.members or 0, "member"), queues=_queues(group))
+
+
+def _queues(group: GroupInStep) -> str:
+    return count(group.queues, "queue") if group.queues else "all queues"
 
 
 def _held_back(group: GroupInStep, held_back: HeldBack) -> str:

@@ -98,12 +98,12 @@ def group_status(
     """
     if not step.unanswered(step.window.start) and not any(True for _ in step.inside()):
         return None
-    broadcasting = _broadcasting(step)
-    last_broadcast = max((end for end, _ in broadcasting), default=0)
-    ends = [end for end in _ends(step) if end[0].end >= last_broadcast]
+    ownerless = _without_owners(step)
+    last_ownerless = max((end for end, _ in ownerless), default=0)
+    ends = [end for end in _ends(step) if end[0].end >= last_ownerless]
     listed_at = [] if may_be_behind_proxies(step) else [(interval.end, interval.client_ids) for interval, _ in ends]
     connected = _last_listed(listed_at)
-    listed = _last_listed((*broadcasting, *_listed_by_proxies(step))) if connected is None else connected
+    listed = _last_listed((*ownerless, *_listed_by_proxies(step))) if connected is None else connected
     ordinary = [end for end in ends if end[0].is_ordinary]
     queues = queue_intervals(step.progress)
     backlog, highest = queues.backlog(backlogs), peak(backlogs)
@@ -164,7 +164,7 @@ def _in_step(
         held_back=held_back(step, queues, unknown, findings),
         unknown_at_first=queues.unknown_at_first,
         wrong=list(dict.fromkeys(wrong)),
-        broadcasts=bool(_broadcasting(step)) and not step.progress,
+        broadcasts=not step.progress and any(each.reason is Reason.BROADCASTING for each, _, _ in step.inside()),
     )
 
 
@@ -198,13 +198,12 @@ def _last_listed(lists: Iterable[tuple[int, Sequence[str]]]) -> Sequence[str] | 
     return max(lists, key=lambda each: (each[0], len(each[1]), len(set(each[1])), each[1]), default=(0, None))[1]
 
 
-def _broadcasting(step: AuditedStep) -> Sequence[tuple[int, Sequence[str]]]:
-    """The ends of intervals in which the group broadcasts, and the client ids of its connections."""
-    return [
-        (interval.end, interval.client_ids)
-        for interval, _, _ in step.inside()
-        if interval.reason is Reason.BROADCASTING
-    ]
+def _without_owners(step: AuditedStep) -> Sequence[tuple[int, Sequence[str]]]:
+    """The ends of intervals in which the group broadcasts or assigns queues to itself, and the client ids of its
+    connections.
+    """
+    reasons = (Reason.BROADCASTING, Reason.ASSIGNED_BY_HAND)
+    return [(interval.end, interval.client_ids) for interval, _, _ in step.inside() if interval.reason in reasons]
 
 
 def _listed_by_proxies(step: AuditedStep) -> Iterator[tuple[int, Sequence[str]]]:

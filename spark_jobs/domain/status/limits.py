@@ -17,7 +17,7 @@ from spark_jobs.domain.kernel.handed_out import may_be_behind_proxies
 from spark_jobs.domain.kernel.removed_queues import RemovedQueue, removed_queues
 from spark_jobs.domain.model.finding import Finding, Persistence, unconsumed_times
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.model.severities import INFO
+from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN
 from spark_jobs.domain.model.window import SECOND, StepWindow, common
 from spark_jobs.domain.phrases import whole_sum
@@ -89,6 +89,8 @@ _MINUTE = 60 * SECOND
 _OF_RETRIES = (Limit.TIMED_OUT, Limit.DELIVERED_AGAIN, Limit.REDELIVERIES)
 #: Limits whose findings are no harm, or may be none.
 _ALSO_INFO = (Limit.FILTERED, Limit.COMMITS_SELDOM, Limit.IMBALANCE)
+#: A listener that rejects some is slowed down by its other work.
+_SEVERITIES = {"CONSUME_FAILING/LISTENER_FAILS": (ERROR,)}
 #: Limits of the symptoms of a finding, by its rule or cause; those of other findings stand for their own.
 _OF_SYMPTOMS = {
     "GROUP_OFFLINE/NO_HEARTBEATS": Limit.NO_HEARTBEATS,
@@ -113,7 +115,8 @@ def _signs(step: AuditedStep, findings: Sequence[Finding], lagging: Sequence[Lag
     signs: dict[MessageQueue | str | None, list[tuple[Limit, Finding]]] = {}
     for finding in (each for each in findings if each.evidence.persistence != Persistence.TRANSIENT):
         for limit in (limit for limit, names in SIGNS.items() if not _names(finding).isdisjoint(names)):
-            if finding.severity != INFO or limit in _ALSO_INFO:
+            severities = _SEVERITIES.get(f"{finding.rule}/{finding.cause}", (WARN, ERROR))
+            if finding.severity in severities or limit in _ALSO_INFO:
                 stands_for = limit_of_root.get(finding.root_finding_id or "", instead.get(limit, limit))
                 for about in _about(step, limit, finding, lagging):
                     signs.setdefault(about, []).append((stands_for, finding))
@@ -215,9 +218,10 @@ def _is_busy(step: AuditedStep, client_id: str, growth: Growth) -> bool:
 
 
 def _is_then(finding: Finding, growth: Growth) -> bool:
-    """Return whether a finding is about the topic of a growth, at its time, or at its start."""
-    is_early = finding.started_at < max(growth.end, growth.start + 1)
-    return is_early and growth.start < finding.ended_at and finding.topic in (None, growth.progress.interval.topic)
+    """Return whether a finding is about the topic of a growth, or what comes back to it, at its time or its start."""
+    is_early, interval = finding.started_at < max(growth.end, growth.start + 1), growth.progress.interval
+    is_sent_back = finding.rule == "CONSUME_FAILING" and not interval.is_ordinary
+    return is_early and growth.start < finding.ended_at and (finding.topic in (None, interval.topic) or is_sent_back)
 
 
 def _facts(

@@ -1,4 +1,5 @@
 import json
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -183,6 +184,14 @@ def test_what_a_client_does_not_say_is_null_not_empty() -> None:
 def test_a_go_client_has_no_pool_of_threads() -> None:
     values = row(line("running", body=RUNNING.replace('"20"', '"-1"')))
     assert values == row(line("running")) | {"consume_threads": None}
+
+
+def test_a_cpp_client_writes_offsets_and_times_as_texts() -> None:
+    """Source: rocketmq-client-cpp, `ProcessQueueInfo::toJson`."""
+    numbers = re.compile(r'("(?:cachedMsgM\w+Offset|commitOffset|last\w+Timestamp)":)(\d+)')
+    body, changed = numbers.subn(r'\1"\2"', RUNNING)
+    assert changed > 0
+    assert row(line("running", body=body)) == row(line("running"))
 
 
 def test_the_order_of_the_text_does_not_matter() -> None:

@@ -178,8 +178,8 @@ def test_a_broker_that_comes_back_at_its_address_was_restarted(
     ("other", "offset", "minimum", "cause"),
     [
         (("b", 1), 500, 435, "TO_MINIMUM"),
-        (("b", 1), 500, 436, "BROKER_RESTARTED"),  # 64 messages above the oldest are tolerated
-        (("a", 1), 500, 435, "BROKER_RESTARTED"),
+        (("b", 1), 500, 436, "OFFSETS_LOST"),  # 64 messages above the oldest are tolerated
+        (("a", 1), 500, 435, "OFFSETS_LOST"),
         (("b", 1), None, 435, "BROKER_RESTARTED"),
     ],
     ids=["stayed", "also at its oldest", "of another broker", "unknown"],
@@ -248,6 +248,28 @@ def test_what_is_consumed_in_a_collection_interval_may_have_been_since_it_fell_t
     samples = {second: f"9000/{offset}" for second, offset in read.items()}
     (hit,) = RULE.hits(reset_at_300({280: f"{oldest_offset}/9000"}, read=samples))
     assert hit.cause == cause
+
+
+@pytest.mark.parametrize(
+    ("end", "least", "cause"), [(564, 436, "BEYOND_END"), (565, 436, "TO_MINIMUM"), (564, 435, "RESET")]
+)
+def test_beyond_the_end_an_offset_falls_to_the_oldest_message(end: int, least: int, cause: str) -> None:
+    """It was 565 at 290 s, and is 500."""
+    samples = {280: "565/565", 290: f"{end}/565", 300: f"{end}/500", 320: f"{end}/500"}
+    (hit,) = RULE.hits(reset_at_300({200: f"{least}/1000"}, read=samples))
+    assert hit.cause == cause
+
+
+@pytest.mark.parametrize(("former", "cause"), [("c1 c3", "HAND_OVER"), ("c3 c4", "RESET")])
+def test_nobody_commits_an_old_offset_if_all_members_are_new(former: str, cause: str) -> None:
+    """They were others until 280 s, then there was none until 290 s."""
+    step = step_with(290, 3600, "0+1", False, **BACK_AT_300)
+    (row,) = step.progress
+    own = replace(row.interval, start=micros(290))
+    before = interval(-210, 280, members(former), allocation(members(former), "0"))
+    intervals = [before, interval(280, 290, (), allocation((), [[]])), own]
+    (hit,) = RULE.hits(replace(step, intervals=intervals, progress=[replace(row, interval=own)]))
+    assert (hit.cause, "All members were new" in (hit.hint or "")) == (cause, cause == "RESET")
 
 
 def two_queues(**back: Any) -> AuditedStep:
