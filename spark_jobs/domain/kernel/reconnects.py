@@ -14,12 +14,14 @@ from spark_jobs.domain.model.series import Span
 
 class Reconnects(NamedTuple):
     """When a broker listed a client with a new connection, in order, and until when its lists are known: microseconds.
-    `process_starts`: the different starts that the client reported, microseconds by its own clock.
+    `process_starts`: the different starts that the client reported, microseconds by its own clock. `are_short`: most of
+    its connections were gone by the next list.
     """
 
     times: Sequence[int]
     known_until: int
     process_starts: Sequence[int] = ()
+    are_short: bool = False
 
     @property
     def distance(self) -> int:
@@ -55,8 +57,9 @@ def reconnects(step: AuditedStep) -> Mapping[str, Reconnects]:
             keeps = any(client_id not in by_broker[other] and _lists(step, other, client_id) for other in other_brokers)
             is_of_broker = keeps and len(of_broker) > 1
             if not is_of_broker and (client_id not in by_client or len(times) > len(by_client[client_id].times)):
-                until = step.memberships[broker][-1].end
-                by_client[client_id] = Reconnects(times, until, _process_starts(step, client_id))
+                spans = step.memberships[broker]
+                starts, are_short = _process_starts(step, client_id), _are_short(spans, client_id)
+                by_client[client_id] = Reconnects(times, spans[-1].end, starts, are_short)
     return by_client
 
 
@@ -78,6 +81,16 @@ def new_connections(spans: Sequence[Span[Membership]]) -> Mapping[str, Sequence[
                 had.add(address)
         before = set(span.state.connections)
     return times
+
+
+def _are_short(spans: Sequence[Span[Membership]], client_id: str) -> bool:
+    """Return whether a single list has most of the client's connections."""
+    lists = Counter[Connection]()
+    for span in spans:
+        for connection in set(span.state.connections):
+            lists[connection] += (2 if span.seen_at > span.start else 1) if connection.client_id == client_id else 0
+    own = [number for number in lists.values() if number]
+    return 2 * own.count(1) > len(own)
 
 
 def _lists(step: AuditedStep, broker: str, client_id: str) -> bool:

@@ -8,15 +8,22 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance
 from spark_jobs.domain.kernel.reconnects import Reconnects, reconnects
 from spark_jobs.domain.kernel.triggers import host
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, RuleHit
+from spark_jobs.domain.model.history import RETRY, UNKNOWN
 from spark_jobs.domain.model.intervals import format_utc
-from spark_jobs.domain.model.severities import WARN
+from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.window import SECOND, from_micros
+from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.commands import CONNECTIONS
 from spark_jobs.domain.rules.queue_owners import owned_queues
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 #: How a member that joins and leaves repeatedly is recognized: by its connections, its client id, or its host.
 RECONNECTS, SAME_ID, NEW_ID_EACH_TIME = "RECONNECTS", "SAME_ID", "NEW_ID_EACH_TIME"
+#: `NettyDecoder` closes a connection on which more than 16 MiB come at once.
+_CLOSED = (
+    "Most connections are gone by the broker's next list: look first in the client's log for what closes them, such as "
+    "an answer of more than 16 MiB (TooLongFrameException, RocketMQ issue #9080: pull fewer messages at once)."
+)
 #: The role of the queues that a member loses and gets back.
 MOVED = "MOVED"
 
@@ -55,15 +62,30 @@ def _connection_hits(step: AuditedStep, client_id: str, connected: Reconnects) -
         for queue in owned_queues(interval, client_id, MOVED)
     }
     explanation, hint = _process_texts(connected)
+    waiting = _waiting(step, start, end)
+    consumes_nothing = f"Meanwhile no message of the group is consumed, and {count(waiting, 'message')} wait."
     hit = RuleHit(
         *(start, end, SAME_ID if connected.is_restarted else RECONNECTS),
         client_id=client_id,
         implicated=client_id,
+        severity=ERROR if waiting else None,
         measures={"new_connections": len(connected.times), "seconds_apart": connected.distance / SECOND},
-        explanation=explanation,
+        explanation=" ".join(filter(None, (consumes_nothing if waiting else None, explanation))) or None,
         hint=hint,
     )
     yield from (replace(hit, queue=queue) for queue in sorted(queues)) if queues else [hit]
+
+
+def _waiting(step: AuditedStep, start: int, end: int) -> int:
+    """The messages that wait at the end of a time of `stalled_after_seconds` or more in which no offset of the group's
+    topics moved; else 0.
+    """
+    every = (samples for topic, samples in step.history.offsets.items() if not topic.startswith(RETRY))
+    seen = [(samples, samples.inside(start, end + 1)) for samples in every]
+    is_short = end - start < step.settings.thresholds.stalled_after_seconds * SECOND
+    if is_short or any(samples.forward[rows][1:].any() for samples, rows in seen):
+        return 0
+    return sum(int(lag[lag != UNKNOWN].sum()) for samples, rows in seen for lag in samples.lag[rows][-1:])
 
 
 def _process_texts(connected: Reconnects) -> tuple[str | None, str | None]:
@@ -73,7 +95,8 @@ def _process_texts(connected: Reconnects) -> tuple[str | None, str | None]:
         kills = "check its exit code, out-of-memory kills and liveness probes"
         return f"The process started {len(starts)} times meanwhile: {kills}.", None
     since = format_utc(from_micros(starts[-1])) if starts else None
-    return None, f"The process does not restart: it runs since {since}." if since else None
+    closed = _CLOSED if connected.are_short else None
+    return closed, f"The process does not restart: it runs since {since}." if since else None
 
 
 def _changes_by_subject(rebalances: Iterable[Rebalance]) -> Mapping[tuple[str, str], list[_Change]]:
@@ -142,7 +165,8 @@ RULE = Rule(
     meaning="One member keeps joining and leaving. The group's queues change owners every time.",
     decided_by="A client id joined and left at least `flapping_times` (3) times in the step and its look-back, or "
     "that many new ids of one machine did, or a broker listed a client id with that many new connections. Not if the "
-    "broker drops several clients that keep their connections to other brokers.",
+    "broker drops several clients that keep their connections to other brokers. ERROR if a client comes with new "
+    "connections, and no message of the group is consumed meanwhile.",
     causes={
         RECONNECTS: Cause(
             "one client id, from another address or port of its host each time",

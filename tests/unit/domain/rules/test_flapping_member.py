@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+import pytest
+
 from spark_jobs.domain.kernel.audited_step import Rebalance
 from spark_jobs.domain.model.finding import ConflictingValue, FindingQueue, RuleHit
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.rules.flapping_member import RULE
 from tests.support.builders import allocation, audited_step, interval, members, rebalance, span
 from tests.support.kernel import SETTINGS
+from tests.support.samples import offsets
 from tests.support.tables import cells
 from tests.unit.domain.test_reconnects import step_of
 
@@ -113,6 +116,24 @@ def test_the_process_may_restart_or_not() -> None:
     assert (same.cause, same.hint) == ("RECONNECTS", "The process does not restart: it runs since 2026-03-01T09:59Z.")
     assert (anew.cause, anew.hint) == ("SAME_ID", None)
     assert (anew.explanation or "").startswith("The process started 4 times meanwhile: check its exit code")
+
+
+@pytest.mark.parametrize(("text", "is_short"), [("x:1 x:2 x:3 x:4", True), ("x:1 x:1 x:2 x:2 x:3 x:3 x:4", False)])
+def test_connections_of_a_single_list_are_closed_by_something_at_once(text: str, is_short: bool) -> None:
+    (hit, *_) = hits_of_connections(text)
+    assert ("gone by the broker's next list" in (hit.explanation or "")) is is_short
+
+
+@pytest.mark.parametrize(
+    ("last", "severity", "says"),
+    [("30/10", "ERROR", "no message of the group is consumed, and 20 messages wait"), ("30/11", "WARN", None)],
+)
+def test_it_is_an_error_if_the_group_consumes_nothing_meanwhile(last: str, severity: str, says: str | None) -> None:
+    """New connections from 100 s to 300 s."""
+    step = step_of({"b": "x:1+y:1 x:2+y:1 x:3+y:1 x:4+y:1"})
+    read = {"t": offsets([("b", 0)], {100: ["10/10"], 200: ["20/10"], 300: [last]})}
+    (hit,) = RULE.hits(replace(step, history=replace(step.history, offsets=read)))
+    assert (hit.severity, (says or "is consumed") in (hit.explanation or "")) == (severity, says is not None)
 
 
 def test_without_addresses_the_joins_count() -> None:
