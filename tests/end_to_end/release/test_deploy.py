@@ -1,7 +1,6 @@
 """The deployment: the Dockerfile's steps, done by hand in an empty folder, the compose file and the manifests."""
 
 import re
-import shlex
 import shutil
 import stat
 import sys
@@ -11,15 +10,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from spark_jobs.cli.environment import with_environment
-from spark_jobs.cli.main import build_parser
-from tests.end_to_end.release.conftest import HOUR
 from tests.end_to_end.release.environments import ROOT, UV, Environment, environment, must
+from tests.support.chart import CASES, RENDERED
 
 pytestmark = pytest.mark.release
 
 DEPLOY = ROOT / "deploy"
-MANIFESTS = sorted(str(file) for file in [*DEPLOY.glob("kubernetes/**/*.yaml"), DEPLOY / "secret.example.yaml"])
+MANIFESTS = [str(RENDERED / f"{case}.yaml") for case in CASES]
 #: Where the Dockerfile installs.
 INSTALLED = "/opt/rebalance-audit"
 
@@ -84,14 +81,4 @@ def test_the_compose_file_names_what_it_has() -> None:
     assert set(compose["services"]) == {"capture", "audit"}
     for service in compose["services"].values():
         assert (DEPLOY / service["build"] / "Dockerfile").is_file()
-        assert {volume.partition(":")[0] for volume in service["volumes"]} == set(compose["volumes"])
-
-
-def test_the_deployed_commands_are_known() -> None:
-    image = dict(re.findall(r"(REBALANCE_AUDIT_\w+)=(\S+)", (ROOT / "Dockerfile").read_text(encoding="utf-8")))
-    texts = [file.read_text(encoding="utf-8") for file in [DEPLOY / "compose.yaml", *DEPLOY.glob("kubernetes/*.yaml")]]
-    lines = [line for text in texts for line in re.findall(r"(?<=rebalance-audit )[a-z][^;}\n]*", text)]
-    assert {line.split()[0] for line in lines} == {"backfill", "late", "maintain", "notify"}
-    for line in lines:
-        words = shlex.split(re.sub(r'"\$.*?"(?= |$)', HOUR, line), comments=True)
-        build_parser().parse_args(with_environment(words, image))
+        assert {volume.partition(":")[0] for volume in service["volumes"]} == {*compose["volumes"], "${CONFIG"}

@@ -47,5 +47,6 @@ def test_the_version_is_the_same_everywhere() -> None:
     (version,) = re.findall(r"^version = (.*)$", (ROOT / "setup.cfg").read_text(encoding="utf-8"), re.MULTILINE)
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\n## [{version}] - " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    for image in ("compose", "kubernetes/capture", "kubernetes/audit", "kubernetes/watch/watch"):
-        assert f"rebalance-audit:{version}\n" in (ROOT / "deploy" / f"{image}.yaml").read_text(encoding="utf-8")
+    assert f"rebalance-audit:{version}\n" in (ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8")
+    chart = (ROOT / "deploy" / "helm" / "rebalance-audit" / "Chart.yaml").read_text(encoding="utf-8")
+    assert f"\nversion: {version}\nappVersion: {version}\n" in chart

@@ -11,10 +11,15 @@ from pathlib import Path
 import pytest
 import yaml
 
+from spark_jobs.cli.environment import from_environment, with_environment
+from spark_jobs.cli.main import build_parser
+from spark_jobs.config.file import load
 from spark_jobs.operate import watch
+from tests.support.chart import pods
 
 ROOT = Path(__file__).parents[3]
-FILES = ("deploy/kubernetes/audit.yaml", "docs/schedule.md")
+CHART = "deploy/helm/rebalance-audit"
+FILES = (f"{CHART}/templates/audit.yaml", "docs/schedule.md")
 
 
 def text(name: str) -> str:
@@ -35,14 +40,14 @@ def test_each_looks_back_for_a_week() -> None:
 
 
 def test_each_begins_ten_minutes_past_the_hour() -> None:
-    assert yaml.safe_load(text("deploy/kubernetes/audit.yaml"))["spec"]["schedule"] == "10 * * * *"
+    assert yaml.safe_load(text(f"{CHART}/values.yaml"))["audit"]["schedule"] == "10 * * * *"
     assert "\n10 * * * *  rebalance-audit backfill " in text("docs/schedule.md")
 
 
 def test_late_and_maintain_are_daily() -> None:
     assert 'CronDataIntervalTimetable(cron, timezone="UTC")' in text("dags/rebalance_audit_factory.py")
     page = text("docs/schedule.md")
-    assert '[ "$(date --utc +%H)" != 03 ] || { ' in text("deploy/kubernetes/audit.yaml")
+    assert '[ "$(date --utc +%H)" != 03 ] || { ' in text(f"{CHART}/templates/audit.yaml")
     assert watch._UPKEEP_HOUR == 3
     assert yaml.safe_load(text("deploy/compose.yaml"))["services"]["audit"]["command"] == ["watch"]
     (crons,) = re.findall("^HOURLY, LATE, MAINTAIN = (.*)$", text("dags/rebalance_audit_factory.py"), re.MULTILINE)
@@ -55,7 +60,7 @@ def test_late_and_maintain_are_daily() -> None:
 
 def probes() -> list[list[str]]:
     """The commands by which Kubernetes and Compose see whether recorded files are loaded."""
-    (pod,) = yaml.safe_load(text("deploy/kubernetes/capture.yaml"))["spec"]["template"]["spec"]["containers"]
+    (pod,) = pods("default")["recorder"]["containers"]
     kind, command = yaml.safe_load(text("deploy/compose.yaml"))["services"]["capture"]["healthcheck"]["test"]
     assert kind == "CMD-SHELL"
     return [pod["readinessProbe"]["exec"]["command"], ["sh", "-c", command.replace("$$", "$")]]
@@ -81,9 +86,49 @@ def test_a_recorder_is_healthy_while_no_file_waits_for_half_an_hour(command: lis
     assert code() == 1
 
 
+#: What a user of compose can set, and a value.
+VARIABLES = {
+    "capture": (
+        "NAMESRV=10.0.0.1:9876 CADENCE=60s TLS=true TLS_CONFIG=/etc/rebalance-audit/tls.properties "
+        "KEEP_RECORDINGS=30d ROCKETMQ_ACCESS_KEY=auditor ROCKETMQ_SECRET_KEY=hush"
+    ),
+    "audit": "NOTIFY_URL=json://here KEEP_SNAPSHOTS=90d KEEP_RESULTS=forever KEEP_QUARANTINE=30d RETENTION_DAYS=7",
+}
+
+
+@pytest.mark.parametrize("service", VARIABLES)
+def test_compose_gives_each_variable_to_its_service_as_an_option_that_exists(service: str) -> None:
+    described = yaml.safe_load(text("deploy/compose.yaml"))["services"][service]
+    given = dict(pair.split("=") for pair in VARIABLES[service].split())
+    environment = {
+        name: re.sub(r"\$\{(\w+):[^}]*}", lambda variable: given[variable[1]], value)
+        for name, value in described["environment"].items()
+    }
+    assert set(given.values()) <= set(environment.values())
+    image = {"REBALANCE_AUDIT_WAREHOUSE": "/data/warehouse"}
+    build_parser().parse_args(with_environment(described["command"], image | environment))
+    options = {name for name in environment if name.startswith("REBALANCE_AUDIT_")} - {"REBALANCE_AUDIT_NOTIFY_URL"}
+    assert options == from_environment(described["command"], environment).keys()
+    assert given.keys() <= set(re.findall(r"\w+", text("deploy/compose.yaml").partition("\nname: ")[0]))
+
+
+def test_the_configuration_of_compose_is_valid_and_where_it_says() -> None:
+    compose = yaml.safe_load(text("deploy/compose.yaml"))
+    (mount,) = (volume for volume in compose["x-image"]["volumes"] if volume.startswith("${CONFIG:-./config}:"))
+    folder = mount.split(":")[2]
+    assert compose["services"]["audit"]["environment"]["REBALANCE_AUDIT_CONFIG"] == f"{folder}/audit.yaml"
+    assert load(str(ROOT / "deploy" / "config" / "audit.yaml")).cadence_seconds == 20
+
+
 def test_memory_is_what_the_pages_say() -> None:
     (documented,) = set(re.findall(r"The documented limit is (\d+) GiB", text("docs/performance.md")))
-    for name in ("audit", "capture", "watch/watch"):
-        assert re.findall(r"limits: {memory: (\d+)Gi}", text(f"deploy/kubernetes/{name}.yaml")) == [documented]
+    assert re.findall(r"limits: {memory: (\d+)Gi}", text(f"{CHART}/values.yaml")) == [documented] * 2
     for page in ("README.md", "docs/install.md"):
         assert f"3 GB of disk and {documented} GB of memory" in text(page)
+
+
+def test_the_volume_is_what_the_page_on_costs_measured() -> None:
+    (measured,) = re.findall(r"^\| all \| (\S+) \|$", text("docs/costs.md"), re.MULTILINE)
+    assert f"[{measured} MB a day](costs.md#storage)" in text("docs/deploy.md")
+    assert yaml.safe_load(text(f"{CHART}/values.yaml"))["volume"]["size"] == "50Gi"
+    assert "the default 50 GiB" in text("docs/deploy.md")

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md"))]
 #: Programs that note their arguments, and those of the system that run.
 NOTED = "airflow docker git kubectl make mqadmin mvn pip python python3 rebalance-audit register-python-argcomplete"
-NOTED += " spark-class spark-submit venv-pack"
+NOTED += " helm spark-class spark-submit venv-pack"
 REAL = "bash cat date grep ls paste"
 SAMPLE = "status incidents explain trends suggest compare clients runs report metrics what-if"
 #: Commands that have answered. A report takes seconds: one is made.
