@@ -42,8 +42,8 @@ def check_ingest(arguments: Namespace) -> None:
 
 
 def check_validate(arguments: Namespace) -> None:
-    """Check as `check_inputs` does; with --sources nothing, because that itself says what is wrong with tables."""
-    if not arguments.sources:
+    """Check as `check_inputs` does; with --sources or --store nothing, because these say themselves what is wrong."""
+    if not arguments.sources and arguments.store is None:
         check_inputs(arguments)
 
 

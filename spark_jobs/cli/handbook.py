@@ -15,7 +15,7 @@ _FRAME = f"""<!-- Made by python -m spark_jobs.cli.handbook: change the commands
 `rebalance-audit COMMAND --help` shows the same, with examples. All commands take `--verbose` (log every step on
 stderr), `--quiet` (no progress there) and `--debug` (show the traceback of an unexpected error).
 
-- Options in **bold** are required. `--last` can replace `--interval`.
+- Options in **bold** are required. `--last` can replace `--interval`, and `--store` of `validate` `--warehouse`.
 - The environment can set every option: `--warehouse` by `{VARIABLE}WAREHOUSE`.
 - The answer is on stdout; progress, warnings and the next command are on stderr.
 - Reading commands [start no Java](performance.md#reading-without-java). Others start it

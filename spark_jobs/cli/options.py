@@ -149,6 +149,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     ),
     "--engine": _value(None, "SQL dialect of views"),
     "--sources": _switch("check source tables of another program instead, without Spark: columns, times, gaps"),
+    "--store": _value("URI", "check instead whether this folder or S3 store can hold a warehouse, without Java"),
     "--table": _value("NAME", "only this table"),
     "--config": _value(
         "FILE", "YAML file with step, collection interval, thresholds, strategies, routes", type=_if_any
@@ -273,7 +274,10 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 #: What the environment says of an option that the command line does not give: REBALANCE_AUDIT_WAREHOUSE.
 VARIABLE = "REBALANCE_AUDIT_"
 #: Options of which a command that takes both is given one; where either is required, one of them is.
-EXCLUSIVE = (("--interval", "--last"), ("--json", "--format"), ("--capture", "--s3"), ("--sources", "--table"))
+EXCLUSIVE = (
+    *(("--interval", "--last"), ("--json", "--format"), ("--capture", "--s3"), ("--sources", "--table")),
+    ("--warehouse", "--store"),
+)
 #: Options that leave out some of the clusters, groups, time, incidents or tables.
 FILTERS = frozenset(
     (

@@ -87,7 +87,8 @@ def test_every_example_of_the_help_parses(command: str, typed: Typed) -> None:
         ("explain --warehouse w --at 2026-11-21T02:10", "the following arguments are required: --group"),
         ("explain --warehouse w --group g", "the following arguments are required: --at"),
         ("explain --warehouse w --group g --at yesterday", "'yesterday' is not a time: write it as 2026-11-21T02:00"),
-        ("validate", "the following arguments are required: --warehouse"),
+        ("validate", "one of the arguments --warehouse --store is required"),
+        ("verify r", "the following arguments are required: --warehouse"),
         (
             "validate --warehouse w --table audit_runs",
             "there are no expectations for a table audit_runs; the tables with expectations are membership_snapshots, "

@@ -181,6 +181,7 @@ DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {
     ],
     "runs --missing": [{"missing": _MISSING}],
     "validate": [validate._validation_document(Validation("r", HOUR, [_FAILED], Path("p")), [_FAILED])],
+    "validate --store": [{"store": "s", "passed": ["p"]}],
     "verify": [vars(Verified("r", HOUR, {}, "1", "2"))],
     "maintain": [
         {

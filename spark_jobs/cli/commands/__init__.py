@@ -154,13 +154,14 @@ COMMANDS: Mapping[str, Command] = {
     "validate": Command(
         "Run the data-quality expectations on the warehouse, without auditing.",
         required="--warehouse",
-        optional="--sources --table --interval --config --scale --json",
+        optional="--sources --store --table --interval --config --scale --json",
         check="check_validate",
         examples=(
             "--warehouse ./warehouse",
             "--warehouse ./warehouse --sources",
             "--warehouse /data/audit --interval 2026-11-21/2026-11-22 --config audit.yaml",
             "--warehouse lake.audit --table allocations --json",
+            "--store s3a://lake/audit",
         ),
     ),
     "verify": Command(

@@ -1,4 +1,4 @@
-"""`validate`: the expectations, by Spark; with --sources what another program wrote into the source tables, without."""
+"""`validate`: the expectations, by Spark; without it, --sources: what another program wrote, and --store: a store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from spark_jobs.cli.terminal import print_to_stderr, printable, progress_on, sho
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import EVER, format_utc
 from spark_jobs.domain.phrases import count
+from spark_jobs.errors import ExitCode
 from spark_jobs.operate.own_sources import ProblemSeverity, SourceProblem, SourceReport, SourceSummary, check_sources
+from spark_jobs.operate.store_check import check_store
+from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import bytes_in, delta_tables
 
 if TYPE_CHECKING:
@@ -37,7 +40,18 @@ _NAMES = {
 
 def validate_command(arguments: Namespace) -> int:
     """Exit code 1 for something critical, else 2 for a warning, else 0."""
+    if arguments.store is not None:
+        return _store(arguments)
     return _sources(arguments) if arguments.sources else _expectations(arguments)
+
+
+def _store(arguments: Namespace) -> int:
+    location = Location.parse(arguments.store)
+    with progress_on() as say:
+        passed = check_store(location, say)
+    if not answered(arguments, {"store": location.location, "passed": passed}):
+        print(f"Yes: {printable(location.location)} can hold a warehouse.")
+    return ExitCode.CLEAN
 
 
 def _sources(arguments: Namespace) -> int:

@@ -25,7 +25,7 @@ from obstore.store import ObjectStore
 
 from spark_jobs.errors import WarehouseError
 from spark_jobs.store.location import Location
-from spark_jobs.store.s3.objects import object_store
+from spark_jobs.store.s3.objects import object_store, reason
 
 if TYPE_CHECKING:
     from spark_jobs.pipeline.publish.claim_files import ConflictCheck
@@ -74,12 +74,16 @@ class Leases:
         try:
             dead = self._dead(name)
             for other in dead:
-                with suppress(FileNotFoundError):
-                    obstore.delete(self.store, f"{_TOKENS}{other}")
+                self.take(other)
             alive = [other for other, at in self._modified().items() if other != name and dead.get(other) != at]
             return self._contents(alive)
         except Exception as error:
             raise self._failed(error) from error
+
+    def take(self, name: str) -> None:
+        """Take the claim of another process for dead: its holder has it no longer."""
+        with suppress(FileNotFoundError):
+            obstore.delete(self.store, f"{_TOKENS}{name}")
 
     def has(self, name: str) -> bool:
         """See `Claims.has`."""
@@ -167,4 +171,4 @@ class Leases:
             _LOG.warning("the lease %s could not be removed, it ends by itself: %s", name, error)
 
     def _failed(self, error: Exception) -> WarehouseError:
-        return WarehouseError(f"the leases of {self.location.location} cannot be written: {error}")
+        return WarehouseError(f"the leases of {self.location.location} cannot be written: {reason(error)}")

@@ -17,7 +17,7 @@ from schemas import NOTICES, TABLES
 from spark_jobs.errors import WarehouseError
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
-from spark_jobs.store.s3.commits import check_puts
+from spark_jobs.store.s3.objects import check_puts
 from spark_jobs.store.s3.s3a import installed
 from tests.end_to_end.reliability.s3_server import BUCKET, SECRET, s3_server
 from tests.end_to_end.reliability.small import (
@@ -172,3 +172,23 @@ def test_a_store_without_conditional_writes_is_refused(environment: dict[str, st
         with pytest.raises(WarehouseError, match="ignores conditional writes"):
             check_puts(Location.parse(f"s3a://{BUCKET}/w"))
     check_puts(Location.parse(f"s3a://{BUCKET}/w"))
+
+
+def test_validate_says_whether_a_store_can_hold_a_warehouse(environment: dict[str, str]) -> None:
+    """Without Java. Nothing is left in the bucket."""
+    with s3_server("--ignore-conditions") as ignoring:
+        can, cannot = f"Yes: s3a://{BUCKET}/new can hold a warehouse.", "ignores conditional writes (If-None-Match)"
+        for server, code, sentence in ((environment, 0, can), (ignoring, 3, cannot)):
+            ended = subprocess.run(
+                [sys.executable, "-m", "spark_jobs.cli", "validate", "--store", f"s3a://{BUCKET}/new"],
+                env=server | {"JAVA_HOME": "/nowhere"},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+            )
+            assert (ended.returncode, sentence in ended.stdout) == (code, True), ended.stdout
+            assert SECRET not in ended.stdout
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("AWS_ENDPOINT_URL", server["AWS_ENDPOINT_URL"])
+                assert [*obstore.list(from_url(f"s3a://{BUCKET}/new"))] == []

@@ -14,7 +14,7 @@ from spark_jobs.pipeline.publish import claims, leases
 from spark_jobs.pipeline.publish.claims import check_free, claim, claims_of, drop_dead_claims
 from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.location import Location
-from spark_jobs.store.s3 import commits, objects
+from spark_jobs.store.s3 import objects
 from tests.unit.publish.test_claims import ELEVEN, TEN, take
 
 BUCKET = Location.parse("s3a://bucket/audit")
@@ -131,11 +131,11 @@ def test_a_store_that_cannot_be_written_is_named(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(WarehouseError, match=cannot_be_written):
         take(claim(BUCKET, RunSpec(TEN), "taken"))
     with pytest.raises(WarehouseError, match=cannot_be_written):
-        commits.check_puts(BUCKET)
+        objects.check_puts(BUCKET)
 
 
 def test_a_store_that_overwrites_is_refused(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    commits.check_puts(BUCKET)
+    objects.check_puts(BUCKET)
     assert names(store) == []
     put = obstore.put
 
@@ -144,4 +144,4 @@ def test_a_store_that_overwrites_is_refused(store: MemoryStore, monkeypatch: pyt
 
     monkeypatch.setattr(obstore, "put", overwrites)
     with pytest.raises(WarehouseError, match="ignores conditional writes"):
-        commits.check_puts(BUCKET)
+        objects.check_puts(BUCKET)
