@@ -82,18 +82,20 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
-def __getattr__(name: str) -> Any:
-    """Return what `__all__` names, and the version."""
-    if name == "__version__":
-        from spark_jobs.installation import installed_version
+if not TYPE_CHECKING:  # else a type checker takes every name for one of the package
 
-        return installed_version()
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name.endswith("Error"):
-        from spark_jobs import errors
+    def __getattr__(name: str) -> Any:
+        """Return what `__all__` names, and the version."""
+        if name == "__version__":
+            from spark_jobs.installation import installed_version
 
-        return getattr(errors, name)
-    from spark_jobs.api import warehouse
+            return installed_version()
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name.endswith("Error"):
+            from spark_jobs import errors
 
-    return {"open": warehouse.open_warehouse, "AuditedWarehouse": warehouse.AuditedWarehouse}[name]
+            return getattr(errors, name)
+        from spark_jobs.api import warehouse
+
+        return {"open": warehouse.open_warehouse, "AuditedWarehouse": warehouse.AuditedWarehouse}[name]

@@ -100,4 +100,4 @@ def test_what_does_not_exist_is_named(warehouse: AuditedWarehouse, tmp_path: Pat
     with pytest.raises(WarehouseError, match="no such folder"):
         rebalance_audit.open(tmp_path / "none").status()
     with pytest.raises(AttributeError, match="no attribute 'opened'"):
-        rebalance_audit.opened  # noqa: B018
+        rebalance_audit.opened  # type: ignore[attr-defined]  # noqa: B018
