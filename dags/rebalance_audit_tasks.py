@@ -281,12 +281,17 @@ class NotifyOperator(BaseOperator):
     def _send_notices(self, context: Any) -> None:
         settings = json.loads(Variable.get("rebalance_audit_notifier", default="{}"))
         warehouse, config = _tables_of(self)
-        routes = of_project("spark_jobs.config.file:load")(config or None).routes
+        configuration = of_project("spark_jobs.config.file:load")(config or None)
+        routes, report_url = configuration.routes, configuration.report_url
         if not ("class" in settings or os.environ.get("REBALANCE_AUDIT_NOTIFY_URL") or routes):
             self.log.info("no notification: neither rebalance_audit_notifier nor REBALANCE_AUDIT_NOTIFY_URL is set")
             return
         request = of_project("spark_jobs.operate.notices:NoticeRequest")(
-            settings.get("target", "default"), settings.get("severity", "WARN"), routes, self.unaudited_steps
+            settings.get("target", "default"),
+            settings.get("severity", "WARN"),
+            routes,
+            self.unaudited_steps,
+            report_url,
         )
         messages = of_project("spark_jobs.operate.notices:send_notices_without_spark")(
             warehouse, request, lambda message: _send(settings, message, context)

@@ -13,6 +13,7 @@ from spark_jobs.config.values import (
     GroupThresholds,
     Moment,
     NamePattern,
+    ReportUrl,
     RoomPattern,
     RuleName,
     RulePattern,
@@ -27,6 +28,8 @@ from spark_jobs.domain.model.window import HOUR, SECOND, SNAPSHOT_HOLDS, AuditSe
 from spark_jobs.domain.rocketmq.strategies import ConfigQueues, StrategySettings
 from spark_jobs.errors import IntervalError
 
+#: Keys that no audit depends on.
+_OF_NOTIFICATIONS = ("routes", "report_url")
 #: YAML gives lists; frozen values hold tuples.
 _List = Field(strict=False)
 
@@ -102,6 +105,8 @@ class Configuration(_Section):
     groups: Annotated[tuple[GroupEntry, ...], _List] = ()
     mutes: Annotated[tuple[MuteEntry, ...], _List] = ()
     routes: Annotated[tuple[TeamRouteEntry, ...], _List] = ()
+    #: Of an incident's page, for notifications.
+    report_url: ReportUrl | None = None
 
     @model_validator(mode="after")
     def _check_times(self) -> Self:
@@ -158,12 +163,12 @@ class Configuration(_Section):
         )
 
     def canonical_json(self) -> str:
-        """One line of sorted keys and effective values, without `routes`."""
-        return json.dumps(self._values("routes"), sort_keys=True, separators=(",", ":"))
+        """One line of sorted keys and effective values, without what only notifications use."""
+        return json.dumps(self._values(*_OF_NOTIFICATIONS), sort_keys=True, separators=(",", ":"))
 
     def hash(self) -> str:
         """SHA-256 of `canonical_json` without what answers go by, in hexadecimal: equal for files with equal audits."""
-        values = json.dumps(self._values("routes", "complete_share"), sort_keys=True, separators=(",", ":"))
+        values = json.dumps(self._values(*_OF_NOTIFICATIONS, "complete_share"), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(values.encode()).hexdigest()
 
     def _values(self, *without: str) -> dict[str, Any]:

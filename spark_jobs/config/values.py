@@ -48,6 +48,12 @@ def _check_pattern(pattern: str) -> str:
     return pattern
 
 
+def _check_report_url(url: str) -> str:
+    if "{id}" not in url:
+        raise ValueError(f"'{url}' must contain {{id}}, which becomes the id of an incident")
+    return url
+
+
 def _check_room_pattern(pattern: str) -> str:
     if re.compile(_check_pattern(pattern)).groups != 1:
         raise ValueError(f"'{pattern}' must have exactly one (group), which is the room")
@@ -98,4 +104,5 @@ RuleName = Annotated[str, AfterValidator(lambda name: _check_known("rule", name,
 RulePattern = Annotated[str, AfterValidator(_check_rule_pattern)]
 Moment = Annotated[datetime, BeforeValidator(_moment)]
 #: Searched in a name; its one group is the room.
+ReportUrl = Annotated[str, AfterValidator(_check_report_url)]
 RoomPattern = Annotated[str, AfterValidator(_check_room_pattern)]

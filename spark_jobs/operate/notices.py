@@ -2,75 +2,26 @@
 clusters that no run audits any more; each once, as plain text per cluster.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import groupby
-from operator import attrgetter, itemgetter
 from typing import Any
 
 from schemas import NOTICES
-from spark_jobs.domain.incidents.notices import OF_AUDITS, Notice, NoticeScope, notices
-from spark_jobs.domain.incidents.team_routes import TeamRoute, targets_of
-from spark_jobs.domain.model.intervals import EVER, Interval
+from spark_jobs.domain.incidents.notices import News, Notice
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.errors import NotDeliveredError, NothingPublishedError
+from spark_jobs.operate.incident_messages import FOLLOWED, RECENT, incident_messages
+from spark_jobs.operate.message import Message, NoticeEntry, NoticeRequest
 from spark_jobs.operate.missing import newest_run, recorded_steps, usual_configuration
 from spark_jobs.operate.missing_audits import audit_notices
 from spark_jobs.operate.rejected_steps import rejected_steps
 from spark_jobs.pipeline.publish.claims import claim_notices
-from spark_jobs.show.incidents import IncidentQuery, published_incidents
-from spark_jobs.show.text.notice_text import (
-    audit_text,
-    audit_title,
-    notices_text,
-    notices_title,
-    rejected_text,
-    rejected_title,
-)
+from spark_jobs.show.text.notice_text import audit_text, audit_title, rejected_text, rejected_title
 from spark_jobs.store.read.delta import delta_tables
-from spark_jobs.store.read.published import PublishedTables, published_tables
+from spark_jobs.store.read.published import published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
-#: An incident last seen longer ago, before the end of its cluster's newest audited step, is not reported for the first
-#: time; nor is an older step of which nothing was published.
-RECENT = timedelta(days=1)
-#: An incident that was reported is followed for this long after it was last seen. Audits are looked for from so long
-#: before the end of the newest one on.
-FOLLOWED = timedelta(days=7)
 _TIMES = ("opened_at", "resolved_at", "last_seen_at")
-
-
-@dataclass(frozen=True)
-class NoticeRequest:
-    """The name of the default target, the minimum severity that is reported, the routes to other targets, and how many
-    of a cluster's newest recorded steps without an audit are reported.
-    """
-
-    target: str = "default"
-    least: str = "WARN"
-    routes: tuple[TeamRoute, ...] = ()
-    unaudited_steps: int = 2
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The files of the routes, each once, and the name of the default."""
-        return tuple(dict.fromkeys((*(route.to for route in self.routes), self.target)))
-
-
-@dataclass(frozen=True)
-class Message:
-    """Notifications of one cluster for one target, newest incident first, or of its audits. `audited_until`: end of
-    its newest step.
-    """
-
-    target: str
-    cluster: str
-    title: str
-    text: str
-    notices: tuple[Notice, ...]
-    audited_until: datetime
-
 
 #: Sends a message; raises where it is not certain that it arrived.
 Send = Callable[[Message], None]
@@ -135,21 +86,18 @@ def messages(
         if new:
             return new
         raise
-    for end, clusters in _followed_until(tables, sent).items():
-        new += _of_incidents(tables, request, sent, end, clusters)
-    return new
+    return [*new, *incident_messages(tables, request, sent)]
 
 
 def _of_rejected_steps(stored: StoredTables, target: str, sent: Iterable[Notice]) -> list[Message]:
     """One per cluster and rejected step, of those that were not sent."""
     known = {notice.incident_id for notice in sent}
     return [
-        Message(
+        _of_audits(
             target,
-            step.cluster,
+            step.notice,
             rejected_title(step.cluster, step.interval),
             rejected_text(stored.location.location, step.message),
-            (step.notice,),
             step.interval.start,
         )
         for step in rejected_steps(stored, RECENT)
@@ -163,61 +111,20 @@ def _of_missing_audits(stored: StoredTables, request: NoticeRequest, sent: Itera
     recorded = recorded_steps(stored, usual_configuration(run), datetime.now(UTC), read_since=read_since)
     where = stored.location.location
     return [
-        Message(
+        _of_audits(
             request.target,
-            notice.cluster,
+            notice,
             audit_title(notice),
             audit_text(where, notice),
-            (notice,),
             from_micros(notice.opened_at if notice.resolved_at is None else notice.last_seen_at),
         )
         for notice in audit_notices(recorded, sent, RECENT, request.unaudited_steps)
     ]
 
 
-def _of_incidents(
-    tables: PublishedTables,
-    request: NoticeRequest,
-    sent: Mapping[str, Sequence[Notice]],
-    end: datetime,
-    clusters: Collection[str],
-) -> Iterator[Message]:
-    """One per target and cluster, of these clusters, whose newest audited step has this end."""
-    seen = published_incidents(tables, IncidentQuery(Interval(end - FOLLOWED, end)))
-    incidents = [incident for incident in seen if incident.cluster in clusters]
-    since, recent, until = map(to_micros, (end - FOLLOWED, end - RECENT, end))
-    by_cluster = attrgetter("cluster")
-    for target in request.targets:
-        routed = (incident for incident in incidents if target in targets_of(request.routes, incident, request.target))
-        ids = frozenset(incident.incident_id for incident in routed)
-        before = [notice for notice in sent[target] if notice.cluster in clusters and notice.event not in OF_AUDITS]
-        scope = NoticeScope(since, recent, until, request.least, ids)
-        of_target = sorted(notices(incidents, before, scope), key=by_cluster)
-        for cluster, of_cluster in groupby(of_target, key=by_cluster):
-            unsent = tuple(of_cluster)
-            title, text = notices_title(cluster, unsent), notices_text(tables.stored.location.location, unsent)
-            yield Message(target, cluster, title, text, unsent, end)
-
-
-def _followed_until(tables: PublishedTables, sent: Mapping[str, Iterable[Notice]]) -> dict[datetime, Collection[str]]:
-    """The clusters by the end of their newest audited step, the earliest first; those that were audited no more while
-    others were, for as long as incidents are followed, are left out. Clusters whose rows are gone have the newest end.
-    """
-    until = _audited_until(tables)
-    if not until:
-        return {}
-    newest = max(until.values())
-    ends = {notice.cluster: newest for of_target in sent.values() for notice in of_target} | until
-    followed = sorted((end, cluster) for cluster, end in ends.items() if end > newest - FOLLOWED)
-    return {end: {cluster for _, cluster in pairs} for end, pairs in groupby(followed, key=itemgetter(0))}
-
-
-def _audited_until(tables: PublishedTables) -> dict[str, datetime]:
-    """The end of the newest audited step of each cluster."""
-    until: dict[str, datetime] = {}
-    for group in tables.groups():
-        until[group.cluster] = max(until.get(group.cluster, EVER.start), group.last_step + tables.grid.length)
-    return until
+def _of_audits(target: str, notice: Notice, title: str, text: str, audited_until: datetime) -> Message:
+    entry = NoticeEntry(News(notice, None, (notice.incident_id,)), text)
+    return Message(target, notice.cluster, title, text, (entry,), audited_until)
 
 
 def _sent(stored: StoredTables, targets: Sequence[str]) -> dict[str, list[Notice]]:

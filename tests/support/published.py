@@ -33,14 +33,16 @@ def publish_hours(
     backlog_max: int | None = None,
     *,
     alone: bool = False,
+    backlog_end: int | None = None,
+    **of_findings: Any,
 ) -> None:
     """A run over these hours after 10:00; by default runs finish one after the other, soon after 10:00. Findings are
     about the topic; `deleted_at`: the second in which that, or else the group, was deleted; `alone`: the run was about
-    the group and no other.
+    the group and no other; `of_findings`: columns of theirs.
     """
     key = {"cluster": cluster, "consumer_group": group}
     found = [
-        finding(**key, **_offline(group, topic, hour, deleted_at), finding_id=f"{cluster}/{group}{hour}")
+        finding(**key, **_offline(group, topic, hour, deleted_at), finding_id=f"{cluster}/{group}{hour}", **of_findings)
         for hour in hours
         if hour in offline
     ]
@@ -49,7 +51,7 @@ def publish_hours(
     if deleted_at is not None:
         of_topic = {"deleted_topics": [{"topic": topic, "deleted_at": at(deleted_at)}]}
         gone[deleted_at // 3600] = {"deleted_at": at(deleted_at)} if topic is None else of_topic
-    common = key | STATUS | {"backlog_max": backlog_max}
+    common = key | STATUS | {"backlog_max": backlog_max, "backlog_end": backlog_end}
     status = [common | {"step_start": at(3600 * hour)} | gone.get(hour, {}) for hour in hours]
     write(warehouse, GROUP_STATUS, status)
     times = [(3600 * hour, 3600 * (hour + 1)) for hour in hours]

@@ -114,10 +114,11 @@ COMMANDS: Mapping[str, Command] = {
     "notify": Command(
         "Send one notification per incident that opened, got worse or was resolved, closed gate, or missing audit.",
         required="--warehouse",
-        optional="--config --to --target=default --at-least=WARN --dry-run",
+        optional="--config --to --target=default --at-least=WARN --digest --dry-run",
         examples=(
             "--warehouse ./warehouse --dry-run",
             "--warehouse /data/audit --to /etc/rebalance-audit/pager.url --target pager --at-least ERROR",
+            "--warehouse /data/audit --config routes.yaml --to mail.url --digest daily",
         ),
     ),
     "backfill": Command(
@@ -135,7 +136,7 @@ COMMANDS: Mapping[str, Command] = {
         "Audit each step soon after its end, send notifications, and maintain the tables daily, until SIGTERM.",
         required="--warehouse",
         optional=(
-            "--config --to --target=default --at-least=WARN --textfile "
+            "--config --to --target=default --at-least=WARN --digest --textfile "
             "--retention-days --keep-snapshots --keep-results --keep-quarantine --scale"
         ),
         check="check_inputs",

@@ -11,7 +11,8 @@ from spark_jobs.cli.questions import opened
 from spark_jobs.cli.terminal import print_line, printable, show_next
 from spark_jobs.errors import ExitCode
 from spark_jobs.operate.deliver import deliver, notify_url
-from spark_jobs.operate.notices import Message, NoticeRequest, messages, send_notices
+from spark_jobs.operate.message import Message, NoticeRequest
+from spark_jobs.operate.notices import messages, send_notices
 from spark_jobs.store.read.stored import StoredTables
 
 
@@ -35,7 +36,14 @@ def notify_command(arguments: Namespace) -> int:
 
 def _request(arguments: Namespace) -> tuple[NoticeRequest, dict[str, Path | None]]:
     """The request for notifications, and the file of each target's URL; None: the environment has it."""
-    request = NoticeRequest(arguments.target, arguments.at_least, arguments.config.routes)
+    configuration, is_daily = arguments.config, arguments.digest is not None
+    request = NoticeRequest(
+        arguments.target,
+        arguments.at_least,
+        configuration.routes,
+        report_url=configuration.report_url,
+        is_daily=is_daily,
+    )
     files: dict[str, Path | None] = {target: Path(target) for target in request.targets}
     return request, files | {request.target: Path(arguments.to) if arguments.to else None}
 

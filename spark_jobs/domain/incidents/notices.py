@@ -42,6 +42,16 @@ class Notice(NamedTuple):
         return self.event in (RESOLVED, WITHDRAWN)
 
 
+class News(NamedTuple):
+    """A notification to be sent, with its incident (None: it was withdrawn, or is about audits). `keys`: the ids under
+    which a service knows it that follows incidents by key; an id changes if earlier history is audited later.
+    """
+
+    notice: Notice
+    incident: Incident | None
+    keys: tuple[str, ...]
+
+
 def audit_notice(cluster: str, event: str, rule: str, headline: str, time: Time, key: str) -> Notice:
     """The notification about audits of a time of a cluster, not about an incident; notifications of one `key` are of
     one thing. `rule`: in place of that of an incident.
@@ -74,7 +84,7 @@ class NoticeScope(NamedTuple):
     only: frozenset[str] | None = None
 
 
-def notices(incidents: Iterable[Incident], sent: Sequence[Notice], scope: NoticeScope) -> list[Notice]:
+def notices(incidents: Iterable[Incident], sent: Sequence[Notice], scope: NoticeScope) -> list[News]:
     """The notifications to be sent now, the newest incident first. `sent`: all earlier notifications in the order of
     sending; of those sent at once first those of incidents that are over, as two incidents may turn out to be one.
     """
@@ -82,15 +92,23 @@ def notices(incidents: Iterable[Incident], sent: Sequence[Notice], scope: Notice
     new = []
     for incident in incidents:
         sent_before = memory.of(incident)
-        seen.update(notice.incident_id for notice in sent_before)
-        news = _news(incident, sent_before, scope)
-        if news is not None:
-            new.append(_notice(incident, news))
+        sent_ids = tuple(dict.fromkeys(notice.incident_id for notice in sent_before))
+        seen.update(sent_ids)
+        event = _event(incident, sent_before, scope)
+        if event is not None:
+            keys = sent_ids or (incident.incident_id,)
+            notice = _notice(incident, event)
+            new.append(News(notice, incident, keys if notice.is_over else keys[:1]))
     last = {notice.incident_id: notice for notice in sent}
     unseen = (notice for incident_id, notice in last.items() if incident_id not in seen)
     lost = (notice for notice in unseen if notice.last_seen_at > scope.since and not notice.is_over)
-    new += [notice._replace(event=WITHDRAWN) for notice in lost]
-    return sorted(new, key=lambda notice: (-notice.opened_at, notice.cluster, notice.rule, notice.incident_id))
+    new += [News(notice._replace(event=WITHDRAWN), None, (notice.incident_id,)) for notice in lost]
+    return sorted(new, key=_newest_first)
+
+
+def _newest_first(news: News) -> tuple[int, str, str, str]:
+    notice = news.notice
+    return -notice.opened_at, notice.cluster, notice.rule, notice.incident_id
 
 
 class _Memory:
@@ -115,17 +133,22 @@ class _Memory:
         return [self._sent[place] for place in places]
 
 
-def _news(incident: Incident, earlier: Sequence[Notice], scope: NoticeScope) -> str | None:
-    """The `event` of the next notification, or None. It is over when it can no longer come back within `QUIET`."""
+def _event(incident: Incident, earlier: Sequence[Notice], scope: NoticeScope) -> str | None:
+    """The `event` of the next notification, or None. One that was sent is over when it can no longer come back within
+    `QUIET`; one that ended before it was sent is over at once.
+    """
+    has_ended = incident.resolved_at is not None and incident.resolved_at <= scope.until
     is_over = incident.resolved_at is not None and incident.resolved_at + QUIET <= scope.until
     may_open = _rank(incident.severity) >= _rank(scope.least) and (
         scope.only is None or incident.incident_id in scope.only
     )
     if not earlier:
         is_news = may_open and incident.last_seen_at > scope.recent
-        return (RESOLVED if is_over else OPENED) if is_news else None
+        return (RESOLVED if has_ended else OPENED) if is_news else None
     if earlier[-1].is_over:
-        return OPENED if incident.resolved_at is None and may_open else None
+        if incident.resolved_at is None:
+            return OPENED if may_open else None
+        return RESOLVED if is_over and incident.last_seen_at > earlier[-1].last_seen_at else None
     if is_over:
         return RESOLVED
     return WORSE if _rank(incident.severity) > max(_rank(notice.severity) for notice in earlier) else None

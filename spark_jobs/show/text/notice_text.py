@@ -1,14 +1,17 @@
-"""Notifications as plain text: a title that counts them, and a line for each."""
+"""Notifications as plain text: a title that counts them, and some lines for each."""
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 
-from spark_jobs.domain.incidents.notices import OPENED, RESOLVED, WITHDRAWN, WORSE, Notice
-from spark_jobs.domain.model.intervals import Interval, format_utc
-from spark_jobs.domain.model.window import from_micros
-from spark_jobs.domain.phrases import count, printable
-from spark_jobs.show.text.incident_text import deletion_text
+from spark_jobs.domain.incidents.notices import OPENED, RESOLVED, WITHDRAWN, WORSE, News, Notice
+from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.model.intervals import Interval, duration_text, format_utc
+from spark_jobs.domain.model.window import from_micros, second_text
+from spark_jobs.domain.phrases import UNKNOWN, count, known_sum, names_text, printable
+from spark_jobs.show.rows import Key
+from spark_jobs.show.text.incident_text import cost_texts, deletion_text
 
 #: Incidents, or lines, in one message, at most; other incidents are counted.
 _NAMED = 50
@@ -16,12 +19,13 @@ _NAMED = 50
 _NEWS = {OPENED: "opened", WORSE: "got worse", RESOLVED: "resolved", WITHDRAWN: "withdrawn"}
 
 
-def notices_title(cluster: str, notices: Sequence[Notice]) -> str:
-    """Such as `rebalance-audit eu: 2 incidents opened, 1 resolved`."""
+def notices_title(cluster: str, notices: Iterable[Notice], day: datetime | None = None) -> str:
+    """Such as `rebalance-audit eu: 2 incidents opened, 1 resolved`; `day`: of which it is the digest."""
     counts = Counter(notice.event for notice in notices)
     (number, words), *further_counts = ((counts[news], words) for news, words in _NEWS.items() if counts[news])
     parts = [f"{count(number, 'incident')} {words}", *(f"{number} {words}" for number, words in further_counts)]
-    return printable(f"rebalance-audit {cluster}: {', '.join(parts)}")
+    digest = f", digest of {day:%Y-%m-%d}" if day else ""
+    return printable(f"rebalance-audit {cluster}{digest}: {', '.join(parts)}")
 
 
 def rejected_title(cluster: str, interval: Interval) -> str:
@@ -52,24 +56,46 @@ def audit_text(warehouse: str, notice: Notice) -> str:
     return "\n".join(map(printable, (text, full)))
 
 
-def notices_text(warehouse: str, notices: Sequence[Notice]) -> str:
-    """A line for each in the order given, and below them how to see one in full."""
-    lines = [*map(_line, notices[:_NAMED])]
-    if notices[_NAMED:]:
-        lines.append(f"... and {len(notices) - _NAMED} more")
-    lines.append(f"In full: rebalance-audit incidents --warehouse {shlex.quote(warehouse)} --id ID")
-    return "\n".join(map(printable, lines))
+def notices_text(warehouse: str, texts: Sequence[str]) -> str:
+    """The texts of notifications in the order given, and below them how to see one in full."""
+    more = [f"... and {len(texts) - _NAMED} more"] if texts[_NAMED:] else []
+    full = f"In full: rebalance-audit incidents --warehouse {shlex.quote(warehouse)} --id ID"
+    return "\n\n".join([*texts[:_NAMED], *more, printable(full)])
 
 
-def _line(notice: Notice) -> str:
-    where = f"{count(len(notice.consumer_groups), 'group')}, {_time(notice)}, id {notice.incident_id}"
-    return f"{_NEWS[notice.event].upper()} {notice.severity} {notice.headline} ({where})"
+def notice_text(news: News, backlogs: Mapping[Key, int | None], link: str | None) -> str:
+    """The sentence, times, backlog, groups, and advice of one notification. `backlogs`: by group, now."""
+    return "\n".join(map(printable, _lines(news, backlogs, link)))
+
+
+def _lines(news: News, backlogs: Mapping[Key, int | None], link: str | None) -> Iterator[str]:
+    notice, incident = news.notice, news.incident
+    yield f"{_NEWS[notice.event].upper()} {notice.severity} {notice.headline}"
+    groups = f"Group{'' if len(notice.consumer_groups) == 1 else 's'} {names_text(notice.consumer_groups)}"
+    id_text = f"Id {notice.incident_id}."
+    if incident is None:
+        yield f"{_time(notice)} {groups}. {id_text}"
+    else:
+        now = _backlog_text(incident, backlogs)
+        yield " ".join((_time(notice), *cost_texts(incident), f"{groups}: backlog now {now}.", id_text))
+        yield f"What to do: {incident.advice}"
+    if link is not None:
+        yield link
+
+
+def _backlog_text(incident: Incident, backlogs: Mapping[Key, int | None]) -> str:
+    """The backlog of its groups."""
+    of_groups = [backlogs.get((incident.cluster, group)) for group in incident.consumer_groups]
+    known = known_sum(of_groups)
+    return UNKNOWN if known is None else f"{'at least ' if None in of_groups else ''}{count(known, 'message')}"
 
 
 def _time(notice: Notice) -> str:
-    opened, seen = format_utc(from_micros(notice.opened_at)), format_utc(from_micros(notice.last_seen_at))
+    opened, seen = second_text(notice.opened_at), second_text(notice.last_seen_at)
     if notice.event == WITHDRAWN:
-        return f"from {opened}: a later audit no longer finds it"
+        return f"From {opened}: a later audit no longer finds it."
+    lasted = duration_text(timedelta(microseconds=notice.last_seen_at - notice.opened_at))
     if notice.event != RESOLVED:
-        return f"since {opened}"
-    return ", ".join(filter(None, (f"from {opened} to {seen}", deletion_text(notice.resolution))))
+        return f"Since {opened} ({lasted})."
+    over = ", ".join(filter(None, ("over", deletion_text(notice.resolution))))
+    return f"Was: {lasted}, {over}, from {opened} to {seen}."

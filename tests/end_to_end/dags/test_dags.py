@@ -16,7 +16,7 @@ HOUR, DAY = 3600.0, 86400.0
 @pytest.fixture(scope="module")
 def described(airflow: Airflow) -> dict[str, Any]:
     variables = {"warehouse": "s3a://lake/audit", "config": "/etc/rebalance-audit.yaml"}
-    text = "{{ title }}; {{ text.split('(')[0] }}{{ notices | map(attribute='rule') | join(' ') }} of {{ cluster }}"
+    text = "{{ title }}; {{ text.splitlines()[0] }} {{ notices | map(attribute='rule') | join(' ') }} of {{ cluster }}"
     told = {"path": str(airflow.home / "told.txt"), "text": text}
     notifier = {"class": "tests.end_to_end.dags.notifier:FileNotifier", "kwargs": told, "severity": "ERROR"}
     variables["notifier"] = json.dumps(notifier)

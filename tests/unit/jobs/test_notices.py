@@ -27,9 +27,10 @@ from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.operate.deliver import VARIABLE
+from spark_jobs.operate.message import Message, NoticeRequest
 from spark_jobs.operate.missing import recorded_steps
 from spark_jobs.operate.missing_audits import audit_notices
-from spark_jobs.operate.notices import Message, NoticeRequest, send_notices
+from spark_jobs.operate.notices import send_notices
 from spark_jobs.pipeline.publish.claims import claim_notices
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import delta_tables
@@ -130,7 +131,9 @@ def test_what_opens_and_is_over_is_sent_once_and_written_down(service: Service, 
     (opened,) = remembered(published)
     assert (service.got[0]["title"], service.got[0]["message"]) == (
         OPENED,
-        f"OPENED ERROR No consumer of G is connected (1 group, since 2026-03-01T11:00Z, id {opened['incident_id']})\n"
+        "OPENED ERROR No consumer of G is connected\n"
+        f"Since 2026-03-01T11:00Z (1 h 00 min). Group G: backlog now unknown. Id {opened['incident_id']}.\n"
+        "What to do: Start it.\n\n"
         f"In full: rebalance-audit incidents --warehouse {published} --id ID",
     )
     publish_hours(published, [2], offline=[2])
@@ -138,7 +141,7 @@ def test_what_opens_and_is_over_is_sent_once_and_written_down(service: Service, 
     publish_hours(published, [3])
     assert [notify(published), notify(published)] == [0, 0]
     assert service.titles() == [OPENED, "rebalance-audit c: 1 incident resolved"]
-    assert "from 2026-03-01T11:00Z to 2026-03-01T13:00Z" in service.got[1]["message"]
+    assert "Was: 2 h 00 min, over, from 2026-03-01T11:00Z to 2026-03-01T13:00Z." in service.got[1]["message"]
     _, resolved = remembered(published)
     assert {name: value for name, value in resolved.items() if name != "sent_at"} == (
         {"target": "default", "cluster": "c", "incident_id": opened["incident_id"], "event": "resolved"}
@@ -160,10 +163,11 @@ def test_what_is_over_because_its_group_or_topic_was_deleted_says_so(
     publish_hours(tmp_path, [2], group="H")
     assert notify(tmp_path) == 0
     (resolved,) = remembered(tmp_path)
-    assert service.got[0]["message"].splitlines()[0] == (
-        "RESOLVED ERROR No consumer of G is connected (1 group, from 2026-03-01T11:00Z to 2026-03-01T11:40Z, "
-        f"{words}, id {resolved['incident_id']})"
-    )
+    assert service.got[0]["message"].splitlines()[:2] == [
+        "RESOLVED ERROR No consumer of G is connected",
+        f"Was: 40 min 00 s, over, {words}, from 2026-03-01T11:00Z to 2026-03-01T11:40Z. "
+        f"Group G: backlog now unknown. Id {resolved['incident_id']}.",
+    ]
     assert (resolved["resolved_at"], resolved["resolution"]) == (at(6000), resolution)
     (incident,) = typed("incidents --json", warehouse=tmp_path, code=1).document["incidents"]
     assert (incident["resolved_at"], incident["resolution"]) == ("2026-03-01T11:40:00Z", resolution)
@@ -186,6 +190,64 @@ def test_a_dry_run_shows_what_would_be_sent_and_changes_nothing(
     assert not (published / NOTICES.name).exists()
     printed = [typed("notify", warehouse=published).out for _ in range(2)]
     assert printed == [f"Sent: {OPENED}\n", "There are no new notifications for default.\n"]
+
+
+def test_open_incidents_come_first_the_worst_first_and_say_what_they_cost(service: Service, tmp_path: Path) -> None:
+    """Of one cluster: over, open with two backlogs, and WARN; the backlog of the newest step, and the peak."""
+    publish_hours(tmp_path, [1, 2], offline=[1], group="over")
+    for group, severity, peak in (("warn", "WARN", 900), ("small", "ERROR", 10), ("large", "ERROR", 2000)):
+        of_findings: dict[str, Any] = {"severity": severity, "evidence": {"backlog_max": peak}}
+        publish_hours(tmp_path, [1, 2], offline=[1, 2], group=group, backlog_end=peak // 2, **of_findings)
+    assert notify(tmp_path) == 0
+    (message,) = service.got
+    assert message["title"] == "rebalance-audit c: 3 incidents opened, 1 resolved"
+    parts = [part.splitlines() for part in message["message"].split("\n\n")]
+    assert [part[0] for part in parts[:-1]] == [
+        "OPENED ERROR No consumer of large is connected",
+        "OPENED ERROR No consumer of small is connected",
+        "OPENED WARN No consumer of warn is connected",
+        "RESOLVED ERROR No consumer of over is connected",
+    ]
+    facts = [part[1].partition(" Id ")[0] for part in parts[:-1]]
+    assert facts[0] == (
+        "Since 2026-03-01T11:00Z (2 h 00 min). Peak backlog: 2,000 messages. Group large: backlog now 1,000 messages."
+    )
+    assert facts[3] == (
+        "Was: 1 h 00 min, over, from 2026-03-01T11:00Z to 2026-03-01T12:00Z. Group over: backlog now unknown."
+    )
+
+
+def test_a_digest_is_one_message_of_the_day_before(service: Service, published: Path) -> None:
+    """G is offline from 11:00 to 12:00, and from 23:00 to 01:00 of the second day; H from 00:00 on."""
+    digest = "rebalance-audit c, digest of 2026-03-01: 1 incident opened, 1 resolved"
+    for hours, offline, sent in (
+        (range(2, 13), [], []),
+        ([13], [13], [digest]),
+        ([14], [14], [digest]),
+        (range(15, 37), [], [digest]),
+    ):
+        publish_hours(published, [*hours], offline=offline)
+        publish_hours(published, [hour for hour in hours if hour > 13], offline=[*hours], group="H")
+        assert notify(published, "--digest", "daily") == 0
+        assert service.titles() == sent
+    publish_hours(published, [37])
+    assert [notify(published, "--digest", "daily"), notify(published, "--digest", "daily")] == [0, 0]
+    assert service.titles()[1:] == ["rebalance-audit c, digest of 2026-03-02: 1 incident opened, 1 resolved"]
+    assert {row["audited_until"] for row in remembered(published)} == {at(14 * 3600), at(38 * 3600)}
+
+
+def test_a_digest_holds_no_route_and_no_missing_audit_back(service: Service, published: Path, teams: Teams) -> None:
+    pager, _, options = teams
+    publish_hours(published, [1], offline=[1], group="H")
+    record(published, range(4))
+    assert notify(published, *options, "--digest", "daily") == 0
+    assert pager.titles() == [OPENED]
+    assert service.titles() == ["rebalance-audit c: the audit is missing since 2026-03-01T12:00Z"]
+
+
+def test_a_digest_after_notifications_at_once_withdraws_none(service: Service, published: Path) -> None:
+    assert [notify(published), notify(published, "--digest", "daily")] == [0, 0]
+    assert service.titles() == [OPENED]
 
 
 def test_what_is_not_delivered_is_not_written_down(
@@ -435,8 +497,9 @@ def test_names_are_text_and_nothing_else(service: Service, tmp_path: Path, monke
     assert notify(tmp_path) == 0
     (message,) = service.got
     assert message["title"] == "rebalance-audit c\\n\\n#1: 1 incident opened"
-    first, _ = message["message"].splitlines()
-    assert first.startswith("OPENED ERROR No consumer of <b>*G*</b>\\n\\x1b[2J\\u202e@here is connected (1 group")
+    first, second, *_ = message["message"].splitlines()
+    assert first == "OPENED ERROR No consumer of <b>*G*</b>\\n\\x1b[2J\\u202e@here is connected"
+    assert "Group <b>*G*</b>\\n\\x1b[2J\\u202e@here: backlog" in second
 
 
 def test_a_process_that_is_killed_before_the_answer_sends_twice_and_no_more(service: Service, published: Path) -> None:

@@ -20,6 +20,7 @@ class Pager:
     def __init__(self, minimum: str = "WARN") -> None:
         self.minimum = minimum
         self.memory: list[Notice] = []
+        self.keys: list[tuple[str, ...]] = []
 
     def receives(
         self, found: Sequence[PublishedFinding], until: int, audited: Iterable[int] | None = None
@@ -28,7 +29,9 @@ class Pager:
         end = START + (until * HOUR - TEN) * SECOND
         scope = NoticeScope(end - 7 * DAY, end - DAY, end, self.minimum)
         known = folded(found, hours=range(until) if audited is None else audited)
-        new = notices([one for one in known if one.last_seen_at > scope.since], self.memory, scope)
+        news = notices([one for one in known if one.last_seen_at > scope.since], self.memory, scope)
+        new = [one.notice for one in news]
+        self.keys += [one.keys for one in news]
         self.memory += sorted(new, key=lambda one: not one.is_over)
         return [f"{one.event} {one.severity} {one.rule} {clock(one.opened_at)}" for one in new]
 
@@ -47,8 +50,10 @@ def offline(text: str) -> list[PublishedFinding]:
 _SENT = """
 begin and end are sent once each            | 3 02:30-03:00 → opened 02:30; 3 02:30-03:00 →; 4 02:30-04:00 →; 5 02:30-04:20 → resolved 02:30; 5 02:30-04:20 →; 30 02:30-04:20 →
 over before it was sent, it is one line     | 3 02:30-02:40 → resolved 02:30
-it is over after ten minutes without it     | 3 02:30-02:50 → resolved 02:30
-… and not before                            | 3 02:30-02:51 → opened 02:30; 4 02:30-02:51 03:00-03:55 →; 5 02:30-02:51 03:00-03:55 → resolved 02:30
+… however soon                              | 3 02:30-02:59 → resolved 02:30
+… and one more if it came back meanwhile    | 3 02:30-02:51 → resolved 02:30; 4 02:30-02:51 03:00-03:55 →; 5 02:30-02:51 03:00-03:55 → resolved 02:30; 6 02:30-02:51 03:00-03:55 →
+sent as open, it is over after ten minutes  | 3 02:30-03:00 → opened 02:30; 4 02:30-03:50 → resolved 02:30
+… and not before                            | 3 02:30-03:00 → opened 02:30; 4 02:30-03:51 →; 5 02:30-03:51 → resolved 02:30
 the first time, only the last day is sent   | 48 02:30-02:40@g1 25:00-25:10@g2 03:00-48:00@g3 → resolved 25:00, opened 03:00
 an earlier hour that is audited later is no news | 4/3-4 03:00-04:00 → opened 03:00; 4/2-4 02:30-04:00 →; 4 01:10-04:00 →; 5 01:10-04:10 → resolved 01:10; 6 01:10-04:10 →
 late snapshots show that it began later     | 5 02:30-05:00 → opened 02:30; 5 03:00-05:00 →
@@ -108,6 +113,18 @@ def test_two_that_turn_out_to_be_one_event_are_not_sent_again() -> None:
     all_the_while = [*apart, *gone("02:15-04:00", "g3")]
     assert pager.receives(all_the_while, until=4) == []
     assert pager.receives(all_the_while, until=5) == ["resolved ERROR BROKER_NOT_READABLE 02:10"]
+    # Who follows incidents by key, knows it as both.
+    earlier, later = sorted(pager.memory[:2], key=lambda one: one.opened_at)
+    assert pager.keys[-1] == (earlier.incident_id, later.incident_id)
+
+
+def test_an_incident_whose_id_changed_is_known_by_that_under_which_it_was_sent() -> None:
+    pager = Pager()
+    pager.receives(offline("03:00-05:00"), 5, range(3, 5))
+    pager.receives(offline("02:30-04:00"), 5)
+    opened, resolved = pager.memory
+    assert opened.incident_id != resolved.incident_id
+    assert pager.keys == [(opened.incident_id,)] * 2
 
 
 def test_hours_of_the_last_day_in_any_order_are_sent_once() -> None:
