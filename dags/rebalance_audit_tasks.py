@@ -330,7 +330,7 @@ def _send(settings: dict[str, Any], message: Any, context: Any) -> None:
         _notify(settings, message, context)
         return
     file = Path(message.target) if is_routed else None
-    of_project("spark_jobs.operate.deliver:deliver")(os.environ, file, message.title, message.text)
+    of_project("spark_jobs.operate.deliver:deliver")(os.environ, file, message.title, message.text, message.entries)
 
 
 def _notify(settings: dict[str, Any], message: Any, context: Any) -> None:

@@ -53,7 +53,7 @@ def send_new(stored: StoredTables, arguments: Namespace, say: Callable[[str], No
     request, files = _request(arguments)
 
     def send(message: Message) -> None:
-        deliver(os.environ, files[message.target], message.title, message.text)
+        deliver(os.environ, files[message.target], message.title, message.text, message.entries)
 
     return send_notices(stored, request, send, say)
 
