@@ -57,6 +57,14 @@ def _number(text: str) -> int:
     return int(text)
 
 
+def _address(text: str) -> tuple[str, int]:
+    """Host and port; without a host, those of all IPv4 addresses."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65_535:
+        raise ArgumentTypeError(f"'{text}' is not an address: write it as :9108 or 127.0.0.1:9108")
+    return host.strip("[]") or "0.0.0.0", int(port)
+
+
 def _zone(text: str) -> ZoneInfo:
     try:
         return ZoneInfo(text)
@@ -268,6 +276,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "N", "with --size of all groups: members beyond the minimum that are not too many (default: 1)", type=_number
     ),
     "--textfile": _value("FILE", "file for node_exporter's textfile collector; metrics: stdout if not given"),
+    "--serve": _value("ADDRESS", "serve /metrics there until SIGTERM, for example :9108", type=_address),
     "--html": _value("FILE", "HTML file with the backlogs of all cases in one chart"),
     "--json": _switch("print one JSON document on stdout, and nothing else"),
     "--verbose": _switch("log every step on stderr"),

@@ -90,6 +90,12 @@ def recorder_registry(oldest_unloaded_seconds: float) -> CollectorRegistry:
     return gauges
 
 
+def read_gauge(at: float) -> GaugeMetricFamily:
+    """The gauge of a process that serves the others, and its time in seconds since 1970."""
+    meaning = "When the other metrics were read, or known to be still those of the newest run, in seconds since 1970"
+    return _gauge("metrics_read_timestamp_seconds", meaning, (), {(): at})
+
+
 class _Families(Collector):
     def __init__(self, families: Iterable[GaugeMetricFamily]) -> None:
         self._families = tuple(families)

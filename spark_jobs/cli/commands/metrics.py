@@ -1,16 +1,23 @@
-"""Write metrics for Prometheus."""
+"""Write metrics for Prometheus, or serve them."""
 
 import sys
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
+from threading import Event
 
+from schemas import AUDIT_RUNS
+from spark_jobs.api.warehouse import open_warehouse
 from spark_jobs.cli.questions import opened
+from spark_jobs.cli.signals import until_told
 from spark_jobs.cli.terminal import printable
-from spark_jobs.errors import ExitCode
+from spark_jobs.errors import ExitCode, UsageError
 
 
 def metrics_command(arguments: Namespace) -> int:
-    """Exit code 0 whatever the metrics tell: they have been written."""
+    """Exit code 0 whatever the metrics tell: they have been written, or served until SIGTERM."""
+    if arguments.serve is not None:
+        return _serve(arguments)
     with opened(arguments) as warehouse:
         from prometheus_client import generate_latest
 
@@ -26,4 +33,23 @@ def metrics_command(arguments: Namespace) -> int:
     write_metrics(gauges, file)
     if file.suffix != ".prom":
         print("node_exporter reads only files that end in .prom", file=sys.stderr)
+    return ExitCode.CLEAN
+
+
+def _serve(arguments: Namespace) -> int:
+    from spark_jobs.show.metrics_server import ServedMetrics, serve
+
+    if arguments.textfile is not None:
+        raise UsageError("metrics takes --textfile or --serve, not both")
+    host, port = arguments.serve
+    warehouse = open_warehouse(arguments.warehouse, arguments.config)
+    read = partial(warehouse.metrics, arguments.group, cluster=arguments.cluster)
+    metrics = ServedMetrics(read, lambda: warehouse.stored.version(AUDIT_RUNS))
+    stopped = Event()
+
+    def started(port: int) -> None:
+        print(f"Serving http://{host}:{port}/metrics", flush=True)
+
+    with until_told(stopped.set):
+        serve(metrics, host, port, stopped, started)
     return ExitCode.CLEAN

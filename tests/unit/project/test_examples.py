@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -10,9 +12,10 @@ from typing import Any
 import promql_parser
 import pytest
 import yaml
+from prometheus_client import CollectorRegistry, generate_latest
 
 from spark_jobs.domain.coverage import Coverage
-from spark_jobs.show.metrics import recorder_registry, registry
+from spark_jobs.show.metrics import read_gauge, recorder_registry, registry
 from tests.unit.test_incidents import incident
 from tests.unit.test_status import NEW, group
 
@@ -41,13 +44,18 @@ def variables() -> dict[str, dict[str, Any]]:
     return {one["name"]: one for one in DASHBOARD["templating"]["list"] if one["type"] == "query"}
 
 
-def exported() -> dict[str, set[str]]:
-    """The labels of every metric."""
+def registries() -> tuple[CollectorRegistry, CollectorRegistry]:
+    """Every metric but that of a process that serves them."""
     known = group("g", retention_left_seconds=60.0, step_end=NEW + timedelta(hours=1), observed=1.0, backlog_max=9)
     known |= {"oldest_message_ms": 1500, "unassigned_queue_seconds": 60.0}
     covered = Coverage(None, [], data_until={"eu": NEW}, audited_until={"eu": NEW})
-    registries = registry([known], [incident(resolved_at=None)], covered), recorder_registry(0.0)
-    return {one.name: set(one.samples[0].labels) for gauges in registries for one in gauges.collect()}
+    return registry([known], [incident(resolved_at=None)], covered), recorder_registry(0.0)
+
+
+def exported() -> dict[str, set[str]]:
+    """The labels of every metric."""
+    families = [*(one for gauges in registries() for one in gauges.collect()), read_gauge(0.0)]
+    return {one.name: set(one.samples[0].labels) for one in families}
 
 
 def asked(expression: str) -> tuple[set[str], set[str]]:
@@ -106,6 +114,16 @@ def test_legends_and_annotations_name_labels_that_are_there() -> None:
     for expression, text in told:
         named = set(re.findall(r"{{(\w+)}}", text)) | set(re.findall(r"\$labels\.(\w+)", text))
         assert named <= kept(expression), expression
+
+
+@pytest.mark.skipif(
+    shutil.which("promtool") is None,
+    reason="promtool is missing: go install github.com/prometheus/prometheus/cmd/promtool@latest",
+)
+def test_promtool_accepts_the_alerts_and_the_metrics() -> None:
+    subprocess.run(["promtool", "check", "rules", EXAMPLES / "prometheus-rules.yml"], check=True)
+    for gauges in registries():
+        subprocess.run(["promtool", "check", "metrics"], input=generate_latest(gauges), check=True)
 
 
 def test_panels_do_not_lie_over_each_other() -> None:
