@@ -19,8 +19,8 @@ from spark_jobs.cli.terminal import SEVERITY_STYLES, print_line, printable
 from spark_jobs.domain.phrases import UNKNOWN
 
 T = TypeVar("T")
-#: Characters between columns, that suffice of a text before it is folded, and of the longest part of a name.
-_SPACE, _ENOUGH, _MOST = 2, 24, 48
+#: Characters between columns, and of the longest part of a name.
+_SPACE, _MOST = 2, 48
 #: Where text may be broken, the best first: between words, behind a slash, behind other punctuation of names.
 _PIECES = (r"\S+\s*|\s+", r"[^/]*/+|[^/]+", r".+?(?:[-_:@#;=+&|%]+|,+(?!\d)|$)")
 
@@ -30,8 +30,8 @@ class Column(Generic[T]):
     """One thing about each row: a cell below the heading, or a word of a plain line.
 
     Texts of a cell stand one below the other. `word` has {} for each of them, or makes the row's word; empty words
-    are left out. Text breaks between words; `fold` breaks it at punctuation too, `fixed` never, and `cut` ends it with
-    its line. A narrow terminal leaves out the columns with the greatest `drop` first; 0 always stays.
+    are left out. Text breaks between words; `fixed` never, `fold` at punctuation too, if there is no room for more
+    than `enough` characters. A narrow terminal leaves out the columns with the greatest `drop` first; 0 always stays.
     """
 
     heading: str
@@ -40,7 +40,7 @@ class Column(Generic[T]):
     right: bool = False
     fold: bool = False
     fixed: bool = False
-    cut: bool = False
+    enough: int = 24
     drop: int = 0
 
     def drawn(self, row: T) -> Text:
@@ -49,7 +49,7 @@ class Column(Generic[T]):
         if isinstance(cell, Text):
             return cell
         if isinstance(cell, str):
-            return Text(printable(cell), no_wrap=self.cut or None)
+            return Text(printable(cell))
         first, *below = cell
         return Text.assemble(printable(first or ""), *(("\n" + printable(text), "dim") for text in below if text))
 
@@ -57,8 +57,8 @@ class Column(Generic[T]):
         """The characters that it needs, those that are enough alongside others, and those of its longest line."""
         texts = [self.heading, *(self.drawn(row).plain for row in rows)]
         longest = max(cell_len(line) for text in texts for line in text.split("\n"))
-        enough = min(longest, _ENOUGH) if self.fold or self.cut else longest
-        if self.fixed or self.cut:
+        enough = min(longest, self.enough) if self.fold else longest
+        if self.fixed:
             return enough, enough, longest
         patterns = _PIECES if self.fold else _PIECES[:1]
         needed = min(max(_longest_piece(text, patterns) for text in texts), _MOST)
@@ -105,12 +105,10 @@ def table(
     drawn = Table(box=HORIZONTALS, show_lines=ruled, pad_edge=False, padding=(0, 1, 0, 0))
     widths = fitting(columns, rows, width)
     for column, room in widths.items():
-        justify, overflow = "right" if column.right else "left", "ellipsis" if column.cut else "fold"
         heading = folded(Text(column.heading), room)
-        drawn.add_column(heading, justify=justify, overflow=overflow, width=room)  # type: ignore[arg-type]
+        drawn.add_column(heading, justify="right" if column.right else "left", overflow="fold", width=room)
     for row in rows:
-        cells = ((column, column.drawn(row)) for column in widths)
-        drawn.add_row(*(cell if column.cut else folded(cell, widths[column]) for column, cell in cells))
+        drawn.add_row(*(folded(column.drawn(row), room) for column, room in widths.items()))
     return Group(Text(title, style="table.title"), drawn)
 
 
@@ -169,7 +167,7 @@ def folded(text: Text, width: int) -> Text:
     lines = [part for line in text.split("\n", allow_blank=True) for part in line.divide(_breaks(line.plain, width))]
     for line in lines:
         line.rstrip()
-    return Text("\n", no_wrap=text.no_wrap).join(lines)
+    return Text("\n").join(lines)
 
 
 def _breaks(line: str, width: int) -> list[int]:

@@ -14,7 +14,7 @@ from spark_jobs.cli.commands.explain import recorder_lines_of, show_explanation
 from spark_jobs.cli.documents import answered, coverage_document
 from spark_jobs.cli.exit_codes import exit_code
 from spark_jobs.cli.questions import opened, show_age, time_of
-from spark_jobs.cli.tables import Column, known, severity_text, show_table
+from spark_jobs.cli.tables import Column, known, severity_text, show_rows, table
 from spark_jobs.cli.terminal import local, print_line, print_to_stderr, show_next, zone_name
 from spark_jobs.domain.coverage import Coverage
 from spark_jobs.domain.incidents.values import Incident
@@ -23,7 +23,7 @@ from spark_jobs.domain.model.window import from_micros, second_text
 from spark_jobs.domain.phrases import count
 from spark_jobs.errors import UsageError
 from spark_jobs.show.incidents import Incidents
-from spark_jobs.show.text.incident_text import attention, deletion_text, incident_lines, incidents_text, peak_text
+from spark_jobs.show.text.incident_text import OVER, attention, incident_lines, incidents_text, peak_text, state_word
 from spark_jobs.show.text.interval_text import TextLine
 from spark_jobs.store.read.stored import StoredTables
 
@@ -100,26 +100,52 @@ def show_incidents(console: Console, incidents: Sequence[Incident], coverage: Co
     """A line for each incident, in the order given, and what the answer stands on if there is none, or if it is not
     about the whole.
     """
-    title = f"Incidents ({zone_name()})"
-    show_table(console, title, [*_columns(incidents)], incidents, incidents_text(incidents, coverage))
+    columns = [*_columns(incidents)]
+    show_rows(
+        console,
+        incidents,
+        lambda: table(f"Incidents ({zone_name()})", columns, incidents, console.width),
+        lambda incident: _line(incident, with_cluster=_CLUSTER in columns),
+        incidents_text(incidents, coverage),
+    )
     for sentence in coverage.lacks():
         print_line(console, sentence)
 
 
 def _columns(incidents: Sequence[Incident]) -> Iterator[Column[Incident]]:
-    yield Column("", lambda incident: severity_text(incident.severity), "{}", fixed=True)
-    yield Column("rule", lambda incident: incident.rule, _rule, fixed=True)
+    yield from _FIRST
     if len({incident.cluster for incident in incidents}) > 1:
-        yield Column("cluster", lambda incident: incident.cluster, "cluster={}", fold=True)
-    yield Column("group", _first_group, lambda _: "", fold=True)
+        yield _CLUSTER
     if any(incident.teams for incident in incidents):
-        yield Column("team", lambda incident: ",".join(incident.teams), _teams, fold=True)
-    yield from _COLUMNS
+        yield Column("team", lambda incident: ",".join(incident.teams), fold=True, drop=1)
+    yield from _LAST
 
 
-def _rule(incident: Incident) -> str:
+def _line(incident: Incident, *, with_cluster: bool) -> str:
+    """The incident where there is no terminal, its sentence last."""
     groups = incident.consumer_groups
-    return f"{incident.rule} {_named('group', groups) if len(groups) <= _NAMED else f'groups={len(groups)}'}"
+    words = (
+        f"{incident.severity} {incident.rule}",
+        _named("group", groups) if len(groups) <= _NAMED else f"groups={len(groups)}",
+        f"cluster={incident.cluster}" if with_cluster else "",
+        _named("team", incident.teams),
+        f"since={second_text(incident.opened_at)} ({_lasted(incident)})",
+        f"id={incident.incident_id[:_ID]} {incident.headline}",
+    )
+    return " ".join(filter(None, words))
+
+
+def _named(name: str, names: Sequence[str]) -> str:
+    return f"{name}{'s' if len(names) > 1 else ''}={','.join(names)}" if names else ""
+
+
+def _duration(incident: Incident) -> str:
+    return duration_text(timedelta(microseconds=incident.last_seen_at - incident.opened_at))
+
+
+def _lasted(incident: Incident) -> str:
+    state = state_word(incident)
+    return _duration(incident) if state == OVER else f"{_duration(incident)}, {state}"
 
 
 def _first_group(incident: Incident) -> tuple[str, str | None]:
@@ -127,37 +153,17 @@ def _first_group(incident: Incident) -> tuple[str, str | None]:
     return incident.consumer_groups[0], f"and {more:,} more" if more else None
 
 
-def _teams(incident: Incident) -> str:
-    return _named("team", incident.teams)
-
-
-def _named(name: str, names: Sequence[str]) -> str:
-    return f"{name}{'s' if len(names) > 1 else ''}={','.join(names)}" if names else ""
-
-
-def _since(incident: Incident) -> str:
-    return f"since={second_text(incident.opened_at)}"
-
-
-def _lasted(incident: Incident) -> str:
-    lasted = duration_text(timedelta(microseconds=incident.last_seen_at - incident.opened_at))
-    if incident.resolved_at is None:
-        return f"{lasted}, open"
-    return f"{lasted}, deleted" if deletion_text(incident.resolution) else lasted
-
-
-_COLUMNS: tuple[Column[Incident], ...] = (
-    Column(
-        "since", lambda incident: f"{local(from_micros(incident.opened_at)):%m-%d %H:%M}", _since, fixed=True, drop=1
-    ),
-    Column("lasted", _lasted, "({})", fixed=True, drop=2),
-    Column(
-        "peak\nbacklog",
-        lambda incident: known(peak_text(incident)),
-        right=True,
-        fixed=True,
-        drop=3,
-    ),
-    Column("id", lambda incident: incident.incident_id[:_ID], "id={}", fixed=True),
-    Column("what happened", lambda incident: incident.headline, "{}", cut=True, drop=4),
+_CLUSTER = Column[Incident]("cluster", lambda incident: incident.cluster, fold=True)
+#: The sentence comes first and always stays; the name of the rule is the first that a narrow terminal leaves out.
+_FIRST: tuple[Column[Incident], ...] = (
+    Column("", lambda incident: severity_text(incident.severity), fixed=True),
+    Column("what happened", lambda incident: incident.headline, fold=True, enough=40),
+    Column("state", lambda incident: f"{state_word(incident)}, {_duration(incident)}", fixed=True),
+    Column("highest\nbacklog", lambda incident: known(peak_text(incident)), right=True, fixed=True),
+    Column("id", lambda incident: incident.incident_id[:_ID], fixed=True),
+)
+_LAST: tuple[Column[Incident], ...] = (
+    Column("since", lambda incident: f"{local(from_micros(incident.opened_at)):%m-%d %H:%M}", fixed=True, drop=2),
+    Column("group", _first_group, fold=True, drop=3),
+    Column("rule", lambda incident: incident.rule, fixed=True, drop=4),
 )

@@ -96,6 +96,17 @@ def state_text(incident: Incident, written: Callable[[datetime], str] = format_u
     return time if peak is None else f"{time}, peak backlog {at_least}{count(peak, 'message')}"
 
 
+#: What a list says of an incident that ended while its groups were observed.
+OVER = "over"
+
+
+def state_word(incident: Incident) -> str:
+    """`open`, `over`, or `deleted`: gone with its group or topic."""
+    if incident.resolved_at is None:
+        return "open"
+    return "deleted" if incident.resolution in _DELETED else OVER
+
+
 def peak_text(incident: Incident) -> str:
     """The peak backlog in messages, or its lower bound, for a column."""
     bound = "≥ " if incident.backlog_is_minimum and incident.peak_backlog_messages is not None else ""
