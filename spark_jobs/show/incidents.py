@@ -92,7 +92,7 @@ def _part_row(part: IncidentPart) -> dict[str, Any]:
         "conflicting_values": [value._asdict() for value in part.conflicting_values],
         "cause_spans": [*map(_with_times, part.cause_spans)],
     }
-    del row["brokers"], row["more_findings"]  # they are in no table
+    del row["brokers"], row["more_findings"], row["resolved_at"]  # they are in no table
     return row
 
 
@@ -132,7 +132,7 @@ def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[I
     """The incidents of the query, the newest first; raises `NothingPublishedError` for unknown names or ids."""
     if not any(query.names.items() <= group._asdict().items() for group in tables.groups()):
         check_names(tables, query.ever)
-    folded = _matching_time(tables, query)
+    folded = incidents_near(tables, query)
     wanted = [with_teams(query.routes, incident) for incident in folded if is_wanted(incident, query)]
     if query.incident_id is not None and not wanted:
         hint = did_you_mean(query.incident_id, (incident.incident_id for incident in folded))
@@ -181,7 +181,7 @@ def was_seen_in(incident: Incident, interval: Interval) -> bool:
     return incident.opened_at < to_micros(interval.end) and incident.last_seen_at > to_micros(interval.start)
 
 
-def _matching_time(tables: PublishedTables, query: IncidentQuery) -> list[Incident]:
+def incidents_near(tables: PublishedTables, query: IncidentQuery) -> list[Incident]:
     """The incidents that were seen in the interval, or that are open, and others: from the newest checkpoint before
     that time on, or if there is none, from their beginnings.
     """

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from spark_jobs.domain.rules import unobserved
 from spark_jobs.domain.rules.queue_owners import STRANDED_WRITE_QUEUES
 from spark_jobs.show.coverage import coverage_of
 from spark_jobs.show.fleet import FINDING_COLUMNS, attention, findings_summary
+from spark_jobs.show.group_incidents import GroupIncidents, group_incidents
 from spark_jobs.show.observed import with_share
 from spark_jobs.show.rows import GROUP, Row, group_of
 from spark_jobs.show.tabular import Tabular
@@ -38,7 +39,7 @@ _WORST = {**_TEXTS, **dict.fromkeys(("started_at", "ended_at"), pa.timestamp("us
 @dataclass(frozen=True, repr=False)
 class Statuses(Tabular):
     """A `group_status` row per group, by attention, and how much of the newest steps was observed. `newest_step`: of
-    the whole warehouse, None: never audited.
+    the whole warehouse, None: never audited. `incidents`: by group, see `group_incidents`.
     """
 
     shown: ClassVar = (
@@ -49,6 +50,7 @@ class Statuses(Tabular):
     newest_step: datetime | None
     groups: list[dict[str, Any]]
     coverage: Coverage = NO_COVERAGE
+    incidents: GroupIncidents = field(default_factory=dict)
 
     def to_arrow(self) -> pa.Table:
         """A row per group: the columns of `group_status`, and those that `statuses` adds."""
@@ -90,14 +92,15 @@ def statuses(
         )
         for row in newest.groups
     ]
-    return Statuses(newest.newest_step, sorted(groups, key=_order), covered)
+    incidents = {} if newest.newest_step is None else group_incidents(tables, names, newest.newest_step)
+    places = {group: place for place, group in enumerate(incidents)}
 
+    def order(row: Row) -> tuple[object, ...]:
+        """By the worst incident; without one, by findings; a group that is deleted needs no attention."""
+        place = places.get(group_of(row), len(places))
+        return row["deleted_at"] is not None, place, _severity(row), attention(row)
 
-def _order(row: Row) -> tuple[object, ...]:
-    """Return what is wrong now comes first, then what was and is over; a group that is deleted needs no attention."""
-    worst = row["worst"] or {"severity": row["worst_severity"], "is_over": False}
-    place = 2 if worst["severity"] in (INFO, None) else int(worst["is_over"])
-    return row["deleted_at"] is not None, place, _severity(row), attention(row)
+    return Statuses(newest.newest_step, sorted(groups, key=order), covered, incidents)
 
 
 def _findings_columns(findings: Sequence[Row], step_end: datetime) -> Row:

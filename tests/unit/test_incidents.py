@@ -46,12 +46,13 @@ def test_incidents_are_lines_where_nobody_watches() -> None:
     hostile = incident(severity="WARN", headline="[red]:bomb:\x1b[2J", consumer_groups=("a", "b", "c"), **unknown)
     many = incident(consumer_groups=("a", "b", "c", "d"), cluster="us", opened_at=micros(0.123456))
     assert listed(incident(), hostile) == [
-        "ERROR GROUP_OFFLINE group=g since=2026-03-01T10:00Z (1 min 30 s) id=01234567 No consumer of g is connected",
+        "ERROR GROUP_OFFLINE group=g since=2026-03-01T10:00Z (1 min 30 s, over) id=01234567 "
+        "No consumer of g is connected",
         "WARN GROUP_OFFLINE groups=a,b,c since=2026-03-01T10:00Z (1 min 30 s, open) id=01234567 [red]:bomb:\\x1b[2J",
         "2 incidents: 1 ERROR, 1 WARN; 1 is open",
     ]
     assert listed(incident(), many)[1] == (
-        "ERROR GROUP_OFFLINE groups=4 cluster=us since=2026-03-01T10:00Z (1 min 30 s) id=01234567 "
+        "ERROR GROUP_OFFLINE groups=4 cluster=us since=2026-03-01T10:00Z (1 min 30 s, over) id=01234567 "
         "No consumer of g is connected"
     )
     assert listed() == ["No incidents in 1 group of eu, 2026-03-01T10:00Z/2026-03-01T11:00Z, 100 % observed."]

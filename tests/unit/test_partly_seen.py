@@ -45,8 +45,8 @@ def test_status_shows_the_share_of_each_group(warehouse: Path, typed: Typed) -> 
 
 def test_status_of_one_group_names_its_share(warehouse: Path, typed: Typed) -> None:
     of_b = typed("status --group g --cluster b", warehouse=warehouse, code=SHOWN).out
-    assert "\n  observed        11 %\n" in of_b
-    assert f"\n  more consumers? {ADVICE}\n" in of_b
+    assert "\n  observed        11 % of the step\n" in of_b
+    assert f"\n  more consumers? {ADVICE} (UNKNOWN_MEMBERS)\n" in of_b
     assert "\n  observed " not in typed("status --group g --cluster a", warehouse=warehouse, code=SHOWN).out
 
 

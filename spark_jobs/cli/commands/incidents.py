@@ -3,7 +3,6 @@
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from itertools import chain
 from typing import Any
 
@@ -18,12 +17,18 @@ from spark_jobs.cli.tables import Column, known, severity_text, show_rows, table
 from spark_jobs.cli.terminal import local, print_line, print_to_stderr, show_next, zone_name
 from spark_jobs.domain.coverage import Coverage
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.model.intervals import duration_text
 from spark_jobs.domain.model.window import from_micros, second_text
 from spark_jobs.domain.phrases import count
 from spark_jobs.errors import UsageError
 from spark_jobs.show.incidents import Incidents
-from spark_jobs.show.text.incident_text import OVER, attention, incident_lines, incidents_text, peak_text, state_word
+from spark_jobs.show.text.incident_text import (
+    attention,
+    incident_lines,
+    incidents_text,
+    lasted_text,
+    peak_text,
+    state_word,
+)
 from spark_jobs.show.text.interval_text import TextLine
 from spark_jobs.store.read.stored import StoredTables
 
@@ -129,7 +134,7 @@ def _line(incident: Incident, *, with_cluster: bool) -> str:
         _named("group", groups) if len(groups) <= _NAMED else f"groups={len(groups)}",
         f"cluster={incident.cluster}" if with_cluster else "",
         _named("team", incident.teams),
-        f"since={second_text(incident.opened_at)} ({_lasted(incident)})",
+        f"since={second_text(incident.opened_at)} ({lasted_text(incident)}, {state_word(incident)})",
         f"id={incident.incident_id[:_ID]} {incident.headline}",
     )
     return " ".join(filter(None, words))
@@ -137,15 +142,6 @@ def _line(incident: Incident, *, with_cluster: bool) -> str:
 
 def _named(name: str, names: Sequence[str]) -> str:
     return f"{name}{'s' if len(names) > 1 else ''}={','.join(names)}" if names else ""
-
-
-def _duration(incident: Incident) -> str:
-    return duration_text(timedelta(microseconds=incident.last_seen_at - incident.opened_at))
-
-
-def _lasted(incident: Incident) -> str:
-    state = state_word(incident)
-    return _duration(incident) if state == OVER else f"{_duration(incident)}, {state}"
 
 
 def _first_group(incident: Incident) -> tuple[str, str | None]:
@@ -158,7 +154,7 @@ _CLUSTER = Column[Incident]("cluster", lambda incident: incident.cluster, fold=T
 _FIRST: tuple[Column[Incident], ...] = (
     Column("", lambda incident: severity_text(incident.severity), fixed=True),
     Column("what happened", lambda incident: incident.headline, fold=True, enough=40),
-    Column("state", lambda incident: f"{state_word(incident)}, {_duration(incident)}", fixed=True),
+    Column("state", lambda incident: f"{state_word(incident)}, {lasted_text(incident)}", fixed=True),
     Column("highest\nbacklog", lambda incident: known(peak_text(incident)), right=True, fixed=True),
     Column("id", lambda incident: incident.incident_id[:_ID], fixed=True),
 )

@@ -4,10 +4,10 @@ from argparse import Namespace
 
 from rich.console import Console
 
-from spark_jobs.cli import show_status
+from spark_jobs.cli import show_group, show_status
 from spark_jobs.cli.documents import answered, coverage_document
 from spark_jobs.cli.exit_codes import exit_code
-from spark_jobs.cli.questions import middle, opened, show_age, show_coverage
+from spark_jobs.cli.questions import opened, show_age, show_coverage
 from spark_jobs.cli.terminal import show_next
 
 
@@ -27,12 +27,10 @@ def status_command(arguments: Namespace) -> int:
         if arguments.group is None:
             show_status.show_statuses(Console(), statuses, every=arguments.all)
         else:
-            show_status.show_group(Console(), statuses)
+            show_group.show_group(Console(), statuses)
         show_coverage(statuses.coverage)
-        for group in statuses.groups[:1]:
-            names = {"group": group["consumer_group"], "cluster": group["cluster"]}
-            worst = group["worst"]
-            moment = {"at": middle(worst["started_at"], worst["ended_at"])} if worst else {}
-            show_next("explain" if worst else "incidents", arguments.warehouse, **names, **moment)
+        for line in show_status.status_lines(statuses)[:1]:
+            names = {"group": line.group["consumer_group"], "cluster": line.group["cluster"]}
+            show_next("incidents", arguments.warehouse, **({"id": line.worst.incident_id} if line.worst else names))
     worst = (group["worst"] for group in statuses.groups if group["worst"] and not group["worst"]["is_over"])
     return exit_code((finding["severity"] for finding in worst), arguments.fail_on, statuses.coverage)

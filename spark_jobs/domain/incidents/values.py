@@ -53,7 +53,8 @@ class IncidentPart(NamedTuple):
     """One condition of an incident in one group, over all its steps. Of its worst finding, the latest of equals:
     `cause`, `detail` (added to the rule's headline), `conflicting_values`, `brokers` of its queues. `started_at` and
     `ended_at`: when it was seen; `finding_ids`: of a long one the first and the last (`more_findings`: the number of
-    others); `client_ids`: all that it names; `cause_spans`: every cause that it had, the first first.
+    others); `client_ids`: all that it names; `cause_spans`: every cause that it had, the first first; `resolved_at`: as
+    that of `Incident`.
     """
 
     consumer_group: str
@@ -72,6 +73,7 @@ class IncidentPart(NamedTuple):
     cause_spans: tuple[CauseTime, ...] = ()
     brokers: tuple[str, ...] = ()
     more_findings: int = 0
+    resolved_at: int | None = None
 
     @property
     def finding_count(self) -> int:

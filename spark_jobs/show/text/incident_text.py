@@ -96,15 +96,16 @@ def state_text(incident: Incident, written: Callable[[datetime], str] = format_u
     return time if peak is None else f"{time}, peak backlog {at_least}{count(peak, 'message')}"
 
 
-#: What a list says of an incident that ended while its groups were observed.
-OVER = "over"
-
-
 def state_word(incident: Incident) -> str:
     """`open`, `over`, or `deleted`: gone with its group or topic."""
     if incident.resolved_at is None:
         return "open"
-    return "deleted" if incident.resolution in _DELETED else OVER
+    return "deleted" if incident.resolution in _DELETED else "over"
+
+
+def lasted_text(incident: Incident) -> str:
+    """How long it was seen."""
+    return duration_text(timedelta(microseconds=incident.last_seen_at - incident.opened_at))
 
 
 def peak_text(incident: Incident) -> str:
@@ -136,7 +137,7 @@ def what_text(incident: Incident) -> str:
 
 def time_text(incident: Incident, written: Callable[[datetime], str] = format_utc) -> str:
     """A sentence: when the incident was opened and resolved; `written` formats a moment."""
-    lasted = duration_text(timedelta(microseconds=incident.last_seen_at - incident.opened_at))
+    lasted = lasted_text(incident)
     opened, last_seen = written(from_micros(incident.opened_at)), written(from_micros(incident.last_seen_at))
     if incident.resolved_at is None:
         return f"Open since {opened}, last seen at {last_seen} ({lasted}); nothing is known after that."

@@ -21,7 +21,7 @@ from rich.console import Console
 from schemas import ALLOCATIONS, REBALANCE_INTERVALS
 from spark_jobs.cli.commands.explain import show_explanation
 from spark_jobs.cli.documents import as_json
-from spark_jobs.cli.show_status import show_group
+from spark_jobs.cli.show_group import show_group
 from spark_jobs.config import strategy_settings
 from spark_jobs.domain.model.intervals import parse_utc
 from spark_jobs.domain.model.message_queue import MessageQueue
@@ -139,33 +139,35 @@ def key(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def test_the_status_of_all_groups(audited: Audited) -> None:
-    """Those in which an ERROR is still open come first; `legacy-import` names its root cause before its symptoms."""
+    """In the order of their worst incidents; `legacy-import` names its root cause before its symptoms."""
     tables = DeltaTables(audited.warehouse)
     newest = statuses(tables)
     assert newest.newest_step == datetime(2026, 11, 21, 2, tzinfo=UTC)
     names = [group["consumer_group"] for group in newest.groups]
-    assert names[:3] == ["mixed-service", "notify-service", "config-service"]
-    assert names[-5:] == ["flapper", "near-service", "ledger", "pop-service", "price-cache"]
+    assert names[:3] == ["legacy-import", "notify-service", "mixed-service"]
+    assert names[-5:] == ["geo-service", "inventory-service", "ledger", "pop-service", "price-cache"]
     assert len(names) == 17
     assert len(statuses(tables, Scope(None, "demo", "legacy-import")).groups) == 1
     file = io.StringIO()
     show_group(Console(file=file, width=80), statuses(tables, Scope(None, None, "legacy-import")))
     assert file.getvalue().splitlines() == [
         "ERROR legacy-import (cluster demo), step 2026-11-21T02:00Z",
-        "  observed        42 %",
-        "  root cause      STRANDED_WRITE_QUEUES since=2026-11-21T02:02:28Z (24 min 27 s, open)",
+        "  observed        42 % of the step",
+        "  incidents       ERROR open, 24 min 27 s: Producers write to queues of legacy that no consumer can read "
+        "(id 2e3efaef)",
+        "                  WARN open, 24 min 28 s: 10.31.83.1@7177#1321050796369 in legacy-import has a slow listener "
+        "(id 5aa4821f)",
         "  findings        STRANDED_WRITE_QUEUES, SLOW_LISTENER, UNOBSERVED, CONSUMER_LAGGING, FLOW_CONTROLLED, "
         "NEAR_CAPACITY",
         "  members         unknown",
         "  queues          unknown",
-        "  backlog         unknown, peak ≥ 2,229 at 2026-11-21T02:26:26Z, 4 queues unknown",
+        "  backlog         unknown; highest ≥ 2,229 at 2026-11-21T02:26:26Z; unknown for 4 queues",
         "  oldest message  unknown",
-        "  caught up in    unknown",
-        "  deleted in      unknown",
-        "  rates           7.8/s in, 6.4/s out",
+        "  caught up       unknown",
+        "  deletion        unknown",
+        "  rates           7.8 messages/s produced, 6.4 messages/s consumed",
         "  utilization     unknown",
-        "  bottleneck      unknown members",
-        "  more consumers? Unknown: 42 % of the step was observed.",
+        "  more consumers? Unknown: 42 % of the step was observed. (UNKNOWN_MEMBERS)",
     ]
     with pytest.raises(NothingPublishedError, match="did you mean payment-service"):
         statuses(tables, Scope(None, None, "paymnt-service"))

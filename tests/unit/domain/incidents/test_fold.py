@@ -213,6 +213,7 @@ def test_brokers_are_conditions_of_their_own_and_an_open_incident_names_those_th
 
     last, over = of("05:00", range(5)), of("04:30", range(5))
     assert (clock(last.opened_at), clock(last.resolved_at), last.peak_backlog_messages) == ("02:20", "open", 500)
+    assert [clock(part.resolved_at) for part in last.root_causes] == ["02:30", "open"]
     assert (last.headline, last.queues) == ("Consumers cannot read b, which holds messages for g", (("t", "b", 0),))
     assert (over.headline, len(over.queues)) == ("Consumers cannot read a and b, which hold messages for g", 2)
 
