@@ -43,7 +43,7 @@ def show_comparison(console: Console, group: GroupSteps, compared: Comparison) -
         if outcome.scaled:
             print_line(console, f"{outcome.label}: {_scaled(outcome.scaled)}.")
     for member in compared.members[:_NAMED]:
-        print_line(console, _pace(member))
+        print_line(console, pace_text(member))
     if further := compared.members[_NAMED:]:
         print_line(console, f"{count(len(further), 'more member')}: see --json.")
 
@@ -93,14 +93,19 @@ def _scaled(scaled: Scaled) -> str:
     return f"{members}, changed {count(scaled.changes, 'time')}, {scaled.member_hours:,.1f} member hours"
 
 
-def _pace(pace: MemberPace) -> str:
-    seen = "" if pace.seen is None else f"; seen {'at its limit' if pace.reached else 'to do'}: {rate_text(pace.seen)}"
+def pace_text(pace: MemberPace) -> str:
+    """How fast a member can consume, and was seen to."""
+    limit = ", its limit" if pace.reached else ""
+    seen = "" if pace.seen is None else f"; it was seen to consume {rate_text(pace.seen)} messages/s{limit}"
     if pace.listener is None:
         return f"{pace.client_id}: its running info does not show how fast it is{seen}"
-    by = f"{count(pace.threads or 0, 'thread')}, {pace.response_ms:.3g} ms, {count(pace.samples, 'sample')}"
-    listener = "no limit" if (pace.response_ms or 0) < _NO_TIME_MS else f"{rate_text(pace.listener)} messages/s"
-    pulls = f"{rate_text(pace.per_queue)} a queue by its pulls"
-    return f"{pace.client_id}: {listener} by its listener ({by}), {pulls}{seen}"
+    threads, samples = count(pace.threads or 0, "thread"), count(pace.samples, "sample")
+    listener = f"its listener can consume {rate_text(pace.listener)} messages/s"
+    measured = f"{threads}, {pace.response_ms:.3g} ms a call, {samples}"
+    if (pace.response_ms or 0) < _NO_TIME_MS:
+        listener, measured = "its listener takes next to no time", f"{threads}, {samples}"
+    pulls = f"its pulls can bring {rate_text(pace.per_queue)} messages/s of each queue"
+    return f"{pace.client_id}: {listener} ({measured}); {pulls}{seen}"
 
 
 def drained_text(seconds: float | None, backlog: int | None) -> str:

@@ -10,6 +10,7 @@ from spark_jobs.domain.phrases import UNFILTERED, count, joined_names, number_te
 from spark_jobs.show.text.backlog import backlog_text
 from spark_jobs.show.text.explanation import GroupExplanation, SampledBacklog, TopicExplanation
 from spark_jobs.show.text.interval_text import TextLine, interval_lines
+from spark_jobs.show.text.measure_text import measures_text
 from spark_jobs.show.text.phrases import severity_counts
 
 _UNKNOWN = (Status.UNOBSERVED, Status.NOT_REPLAYABLE)
@@ -131,10 +132,7 @@ def _finding(finding: Mapping[str, Any], root: Mapping[str, Any] | None) -> Iter
     span = f"From {format_utc(finding['started_at'])} to {format_utc(finding['ended_at'])}"
     yield TextLine(f"{span} ({duration_text(finding['ended_at'] - finding['started_at'])}).{_piled_up(evidence)}", 2)
     if evidence["measures"]:
-        measures = (
-            f"{measure['name'].replace('_', ' ')} {_measure(measure['value'])}" for measure in evidence["measures"]
-        )
-        yield TextLine(f"Measured: {', '.join(measures)}.", 2)
+        yield TextLine(measures_text((each["name"], each["value"]) for each in evidence["measures"]), 2)
     for party in evidence["conflicting_values"] or ():
         if party["client_ids"] != [party["name"]]:
             yield TextLine(party_text(party["name"], party["client_ids"]), 2)
@@ -152,10 +150,6 @@ def _piled_up(evidence: Mapping[str, Any]) -> str:
         text = f" Backlog {number_text(evidence['backlog_start'])} → {end:,}"
         return f"{text}, unknown for {count(unknown, 'queue')}." if unknown else f"{text}."
     return f" Backlog unknown for {count(unknown, 'queue')}." if unknown else ""
-
-
-def _measure(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:,.2f}".removesuffix("0").removesuffix("0").removesuffix(".")
 
 
 def _step(status: Mapping[str, Any]) -> Iterator[TextLine]:

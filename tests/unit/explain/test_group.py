@@ -314,7 +314,7 @@ def test_findings_come_the_worst_first() -> None:
         "What was wrong",
         "  ERROR C (NO_MEMBERS): G",
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
-        "    Measured: x max 1,234.5, y unknown.",
+        "    X max 1,234, y unknown.",
         "    What to do: Start it.",
         "  ERROR B (NO_MEMBERS) in T: G",
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min). Backlog unknown → 1,234, unknown for 2 queues.",

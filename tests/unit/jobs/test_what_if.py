@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from schemas import AUDIT_RUNS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, Table
-from spark_jobs.cli.show_what_if import show_plan
+from spark_jobs.cli.show_what_if import pace_text, show_plan
 from spark_jobs.config import Configuration
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.show.what_if import GroupSteps
+from spark_jobs.what_if.pace import MemberPace
 from spark_jobs.what_if.plan import Plan, PlannedMember, PlannedSize
 from tests.support.commands import Typed
 from tests.support.consoles import shown
@@ -91,7 +92,7 @@ def test_cases_are_compared_with_what_really_happened(warehouse: str, what_if: T
         "are averages over time. The model and its limits: docs/what-if.md in the repository.",
         "--members =1: ≤ is an upper bound: members with a backlog do not report how fast they are, and were never "
         "seen at their limit.",
-        "c1: its running info does not show how fast it is; seen to do: 10.0",
+        "c1: its running info does not show how fast it is; it was seen to consume 10.0 messages/s",
     ]
 
 
@@ -122,9 +123,23 @@ def test_a_member_that_reports_its_pace_is_known(paced: str, what_if: Typed) -> 
     # messages 600 × 15. 8 queues with 32 messages every 16.001 s are 15.999 a second: 600 × 4.001.
     assert highest == ["0", "0", "0", "0", "4,500", "9,000", "2,401"]
     assert lines[-1] == (
-        "c1: 25.0 messages/s by its listener (1 thread, 40 ms, 11 samples), 32,000.0 a queue by its pulls; seen to do: "
-        "10.0"
+        "c1: its listener can consume 25.0 messages/s (1 thread, 40 ms a call, 11 samples); its pulls can bring "
+        "32,000.0 messages/s of each queue; it was seen to consume 10.0 messages/s"
     )
+
+
+@pytest.mark.parametrize(
+    ("response_ms", "reached", "sentence"),
+    [
+        (0.00167, False, "its listener takes next to no time (1 thread, 27 samples); its pulls can bring 7.0 "
+         "messages/s of each queue; it was seen to consume 4.1 messages/s"),
+        (400.0, True, "its listener can consume 2.5 messages/s (1 thread, 400 ms a call, 27 samples); its pulls can "
+         "bring 7.0 messages/s of each queue; it was seen to consume 4.1 messages/s, its limit"),
+    ],
+)  # fmt: skip
+def test_the_pace_of_a_member_is_a_sentence(response_ms: float, reached: bool, sentence: str) -> None:
+    pace = MemberPace("c1", 1000 / response_ms, 7.0, 1, response_ms, 27, 4.1, reached)
+    assert pace_text(pace) == f"c1: {sentence}"
 
 
 def test_new_members_are_in_a_room(tmp_path: Path, what_if: Typed) -> None:
