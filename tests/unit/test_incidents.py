@@ -9,7 +9,7 @@ from spark_jobs.cli.commands.incidents import incidents_document, show_incidents
 from spark_jobs.domain.coverage import NO_COVERAGE, Coverage, GroupCoverage, Seen, SilentTime
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.show.incidents import Incidents
-from spark_jobs.show.text.incident_text import incident_lines, peak_text, state_text, worst_first
+from spark_jobs.show.text.incident_text import advice_text, incident_lines, peak_text, state_text, worst_first
 from tests.support.consoles import shown
 from tests.support.times import HOUR, micros
 
@@ -136,7 +136,8 @@ def test_one_in_full_says_what_when_where_and_what_to_do() -> None:
         "No consumer of g is connected (cluster eu)",
         "ERROR GROUP_OFFLINE, NO_MEMBERS; incident 0123456789abcdef",
         "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z (1 min 30 s).",
-        "What to do: Start it.",
+        "What to do: Nothing now: a consumer was connected again at 2026-03-01T10:01:30Z. To prevent it, or if it "
+        "happens again: Start it.",
         "",
         "Where",
         "  Group: g",
@@ -178,6 +179,37 @@ _SPAN, _AT = (
 )  # fmt: skip
 def test_a_sentence_says_until_when_it_lasted(values: dict[str, Any], sentence: str) -> None:
     assert lines_of(incident(**values))[2] == sentence
+
+
+@pytest.mark.parametrize(
+    ("values", "advice"),
+    [
+        ({"resolved_at": None}, "Start it."),
+        ({"resolved_at": micros(150)}, "Nothing now: a consumer was connected again by 2026-03-01T10:02:30Z. "
+         "To prevent it, or if it happens again: Start it."),
+        (DELETED, "Nothing: the group was deleted at 2026-03-01T10:01:50Z."),
+        (OF_TOPIC, "Nothing: the topic was deleted at 2026-03-01T10:01:50Z."),
+        # What was skipped is not back when it is over, nor what a broker lost.
+        ({"rule": "MESSAGES_SKIPPED"}, "It was over at 2026-03-01T10:01:30Z. Start it."),
+        ({"rule": "BROKER_NOT_READABLE", "cause": "STORE_LOST"}, "It was over at 2026-03-01T10:01:30Z. Start it."),
+        ({"rule": "BROKER_NOT_READABLE", "cause": "LEFT_ROUTE"}, "Nothing now: consumers could read the queues again "
+         "at 2026-03-01T10:01:30Z. To prevent it, or if it happens again: Start it."),
+    ],
+)  # fmt: skip
+def test_the_advice_says_what_ended_it(values: dict[str, Any], advice: str) -> None:
+    assert advice_text(incident(**values)) == advice
+
+
+def test_commands_of_one_kind_say_once_what_to_look_for() -> None:
+    route, cluster = "mqadmin topicRoute -n NAMESRV -t ", "mqadmin clusterList -n NAMESRV"
+    lines = lines_of(incident(commands=(f"{route}t", f"{route}u", cluster)))
+    assert lines[4:9] == [
+        f"  {route}t",
+        f"  {route}u",
+        "    Look in queueDatas for each broker: perm 6 is read and write, 4 read only, 2 write only.",
+        f"  {cluster}",
+        "    Look for a broker without a line with #BID 0 (its master), and whether clients reach its #Addr.",
+    ]
 
 
 def test_a_list_names_what_was_deleted() -> None:

@@ -8,12 +8,13 @@ from spark_jobs.domain.incidents.peak_backlogs import is_minimum, peak_backlogs
 from spark_jobs.domain.incidents.thread import Thread, worst_of
 from spark_jobs.domain.incidents.values import NEVER, GroupCost, Incident, IncidentPart
 from spark_jobs.domain.model.finding import QueueEvidence
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.message_queue import MessageQueue, queues_by_topic
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.window import SECOND, Time, covered, from_micros
 from spark_jobs.domain.phrases import NAMED, count, joined_names, known_sum
-from spark_jobs.domain.rules.commands import filled
+from spark_jobs.domain.rules.commands import A_BROKER, filled
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
 from spark_jobs.domain.rules.rule import Rule
 
@@ -57,7 +58,7 @@ def incident(roots: Sequence[Thread], symptoms: Sequence[Thread], rules: Mapping
         costs=tuple(GroupCost(group, backlogs.get(group), unowned.get(group, 0) / _MINUTE) for group in groups),
         resolution=None if until == NEVER else resolution,
         backlog_is_minimum=any(is_minimum(thread) for thread in threads),
-        commands=filled(templates, groups, client_ids, _read_queues(topics, queues)),
+        commands=filled(templates, groups, client_ids, _places(topics, queues)),
     )
 
 
@@ -75,12 +76,15 @@ def _current(threads: Sequence[Thread]) -> Sequence[Thread]:
     return [thread for thread in threads if thread.until == NEVER] or threads
 
 
-def _read_queues(topics: Sequence[str], queues: Sequence[MessageQueue]) -> dict[str, int | None]:
-    """By topic the number of queues that has all of those; None: none of them is the topic's."""
-    numbers = dict[str, int | None].fromkeys(topics)
-    for queue in queues:
-        if queue.topic in numbers:
-            numbers[queue.topic] = max(numbers[queue.topic] or 0, queue.queue_id + 1)
+def _places(topics: Sequence[str], queues: Sequence[MessageQueue]) -> dict[tuple[str, str], int | None]:
+    """By topic and broker the number of queues that has all of those; None for `A_BROKER` of a topic without them."""
+    numbers = dict[tuple[str, str], int | None]()
+    of_topics = by_key(queues, lambda queue: queue.topic)
+    for topic in topics:
+        for broker, of_broker in by_key(of_topics.get(topic, ()), lambda queue: queue.broker_name).items():
+            numbers[topic, broker] = 1 + max(queue.queue_id for queue in of_broker)
+        if topic not in of_topics:
+            numbers[topic, A_BROKER] = None
     return numbers
 
 

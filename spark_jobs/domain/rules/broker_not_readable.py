@@ -260,6 +260,8 @@ def standing_backlog(samples: OffsetSamples, broker: str, start: int, end: int) 
     return {samples.queues[columns[place]][1]: int(waiting[place]) for place in np.flatnonzero(is_standing).tolist()}
 
 
+_READ_AGAIN = "consumers could read the queues again"
+
 RULE = Rule(
     name="BROKER_NOT_READABLE",
     headline="Consumers cannot read {brokers}, which {brokers:holds|hold} messages for {groups}",
@@ -273,6 +275,7 @@ RULE = Rule(
             "If it is away, bring it back. If its queues still stand then, restart the clients: they have not followed "
             "its route. To remove a broker on purpose, drain it first (perm 4: read only).",
             commands=(ROUTE, CLUSTER_LIST),
+            ended=_READ_AGAIN,
         ),
         STORE_LOST: Cause(
             "the same, and it came back with all queues (those of no other broker) below half of their former ends",
@@ -294,18 +297,21 @@ RULE = Rule(
             "Restore the topic's read permission (perm 6) until the messages are consumed. If that changes nothing, "
             "the broker's own permission forbids it (brokerPermission).",
             commands=(READ_PERMISSION,),
+            ended=_READ_AGAIN,
         ),
         NO_BROKER_PERMISSION: Cause(
             "the same of several topics of the group, retry topics too, at once, and of no topic it may be read",
             "Set the broker's brokerPermission to 6: it masks the permissions of all its topics. `updateTopicPerm` "
             "reports success, and changes nothing there.",
             commands=(BROKER_PERMISSION,),
+            ended=_READ_AGAIN,
         ),
         QUEUES_REMOVED: Cause(
             "`readQueueNums` was lowered below a queue that still held messages",
             "Raise readQueueNums to its former value until the messages are consumed. To remove queues, first lower "
             "writeQueueNums, and lower readQueueNums when all groups have consumed the rest.",
             commands=(READ_QUEUES,),
+            ended=_READ_AGAIN,
         ),
         NOT_REACHED: Cause(
             "only this broker lists no member for 60 s, its queues' offsets stand, and messages wait; not with POP",
@@ -313,6 +319,7 @@ RULE = Rule(
             "clusterList` shows it). If the broker has a new address, restart the clients: they have not followed it. "
             "Otherwise check for a firewall, and whether the broker knows the group (autoCreateSubscriptionGroup).",
             commands=(CLUSTER_LIST,),
+            ended=_READ_AGAIN,
         ),
     },
     evaluate=hits,

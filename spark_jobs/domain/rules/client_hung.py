@@ -156,6 +156,7 @@ def _unmoved(step: AuditedStep, queue: FindingQueue, hang: Hung, time: Time) -> 
 CLIENT_HUNG = Rule(
     name="CLIENT_HUNG",
     headline="{subjects} in {groups} {subjects:hangs|hang}, but still {subjects:owns|own} queues",
+    ended="the client answered again, or was gone",
     meaning="A member with queues does not answer, or has stopped pulling. Its queues are not consumed. The broker "
     "closes its connection about 120 s after its last heartbeat.",
     decided_by="By client snapshots. `NO_ANSWER` not if offsets of its queues advance meanwhile. `NO_PULL` not with "

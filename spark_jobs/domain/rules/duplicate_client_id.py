@@ -138,6 +138,7 @@ def severity(condition: Condition) -> str:
 RULE = Rule(
     name="DUPLICATE_CLIENT_ID",
     headline="Consumers of {groups} share {subjects:the client id|client ids:} {subjects}",
+    ended="each connection had a client id of its own",
     meaning="Several connections of a group share a client id. Each consumes the queues of the id's first index; no "
     "consumer owns those of its other indexes. Consumers that pop consume nothing twice. Broadcasting consumers on one "
     "machine overwrite each other's offset file. `if_unique`, `if_deduplicated`: what each fix would leave.",

@@ -94,6 +94,7 @@ def _queues(step: AuditedStep, start: int, end: int) -> list[QueueEvidence]:
 RULE = Rule(
     name="GROUP_OFFLINE",
     headline="No consumer of {groups} is connected",
+    ended="a consumer was connected again",
     meaning="No consumer of the group is connected. Its topics receive messages or have a backlog.",
     decided_by="No broker lists a member for 50 s, and offset samples show messages. Not for BROADCASTING, POP "
     "without recorded request modes, or MEMBERS_UNSEEN. ERROR, but WARN for `UNUSED` and `BETWEEN_RUNS`.",

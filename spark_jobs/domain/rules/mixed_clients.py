@@ -104,6 +104,7 @@ def _software(member: Member) -> str:
 MIXED_STRATEGIES = Rule(
     name="MIXED_STRATEGIES",
     headline="Consumers of {groups} use different allocation strategies",
+    ended="all members used one strategy again",
     meaning="Members of one group use different allocation strategies. Some queues are consumed twice, others by no "
     "consumer.",
     decided_by="Clients report different strategy classes, or one that pops and one that pulls. For a custom class the "

@@ -92,6 +92,7 @@ def _stranded_hits(step: AuditedStep) -> Iterator[RuleHit]:
 DOUBLE_OWNED_QUEUE = Rule(
     name="DOUBLE_OWNED_QUEUE",
     headline="Several consumers of {groups} own {queues}",
+    ended="no queue had several owners any more",
     meaning="Several connections own a queue, and each of them consumes all of its messages.",
     decided_by="The replay gives the queue to several connections; not with POP. INFO for a duplicate client id of "
     "less than 150 s.",

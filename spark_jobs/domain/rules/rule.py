@@ -15,8 +15,8 @@ CLIENT_SNAPSHOTS = "client_snapshots"
 
 @dataclass(frozen=True)
 class Cause:
-    """Why a finding is there: when this cause is given, and what to do then. `headline`, `severity`, `lasts`: instead
-    of its rule's; `commands`: what to type, as `rules.commands` has it.
+    """Why a finding is there: when this cause is given, and what to do then. `headline`, `ended`, `severity`, `lasts`:
+    instead of its rule's; `commands`: what to type, as `rules.commands` has it.
     """
 
     when: str
@@ -25,6 +25,7 @@ class Cause:
     commands: tuple[str, ...] = ()
     severity: str | None = None
     lasts: float | str | None = None
+    ended: str = ""
 
 
 #: Of hits whose cause is found later.
@@ -52,7 +53,8 @@ class Rule:
     in which it began shows which of both it is. `per_broker`: each broker has its own findings. `is_blind`: the
     group's state is unknown while it lasts. `headline`: an incident in a sentence, with `{groups}`, `{topics}`,
     `{queues}`, `{brokers}`, `{subjects}` and `{members}` as it names them; `{members:has|have}` agrees with their
-    number. `detail`: what the worst finding adds to the headline after a colon. `broker`: the only broker that a
+    number. `detail`: what the worst finding adds to the headline after a colon. `ended`: a clause, what
+    happened when it is over; empty: that is not known, or something is left to do. `broker`: the only broker that a
     finding points to, None: there is none.
     """
 
@@ -73,6 +75,7 @@ class Rule:
     is_blind: bool = False
     headline: str = ""
     detail: Callable[[Finding], str] | None = None
+    ended: str = ""
     broker: Callable[[Finding], str | None] = lambda _: None
 
     @property
@@ -102,6 +105,10 @@ class Rule:
     def headline_of(self, cause: str | None) -> str:
         """The headline of an incident with this cause."""
         return self._cause(cause).headline or self.headline
+
+    def ended_of(self, cause: str | None) -> str:
+        """The clause that says what happened when an incident with this cause is over."""
+        return self._cause(cause).ended or self.ended
 
     def _cause(self, cause: str | None) -> Cause:
         return self.causes.get(cause or "", _NO_CAUSE)

@@ -115,6 +115,7 @@ RULE = Rule(
     name="SUBSCRIPTION_MISMATCH",
     headline="Consumers of {groups} have different subscriptions",
     detail=_detail,
+    ended="all members had the same subscriptions again",
     meaning="Members subscribe to different topics, or to different messages of one. Brokers keep the subscription "
     "of the last heartbeat: messages are filtered by the wrong expression and lost, or a member does not read its "
     "queues.",

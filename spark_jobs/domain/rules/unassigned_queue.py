@@ -134,6 +134,7 @@ def severity(condition: Condition) -> str:
 RULE = Rule(
     name="UNASSIGNED_QUEUE",
     headline="No consumer of {groups} owns {queues}",
+    ended="each readable queue had an owner again",
     meaning="An unassigned queue has no owner, so its messages are not consumed.",
     decided_by="The replay gives the queue to no connection. WARN for an assumed strategy, `NOT_LISTED`, "
     "`WAITS_FOR_LOCK` and `ROOM_FILTER` (INFO in a retry topic). INFO for a duplicate client id of less than 150 s.",

@@ -71,6 +71,7 @@ def _event(finding: Finding) -> Iterable[Hashable]:
 RULE = Rule(
     name="UNOBSERVED",
     headline="Snapshots of {groups} are missing",
+    ended="snapshots were recorded again",
     meaning="Snapshots of members, routes or offsets are missing. What happened in that time is unknown, and the "
     "other rules report nothing.",
     decided_by="No snapshot for `max_gap` (three collection intervals) from a source that had some in the look-back; "

@@ -41,6 +41,7 @@ def incident_page(incident: Incident, groups: GroupIds, findings: Mapping[str, s
         "groups": [_link(incident, name, groups) for name in incident.consumer_groups[:3]],
         "more_groups": max(0, len(incident.consumer_groups) - 3),
         "time": incident_text.time_text(incident, clock),
+        "advice": incident_text.advice_text(incident, clock),
         "deletion": incident_text.deletion_text(incident.resolution),
         "peak": incident_text.peak_text(incident),
         "cost": " ".join(incident_text.cost_texts(incident)),

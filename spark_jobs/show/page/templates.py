@@ -12,7 +12,7 @@ from spark_jobs.domain.phrases import UNKNOWN, catch_up_text, number_text, perce
 from spark_jobs.show.page.charts import bokeh_js
 from spark_jobs.show.page.incident_chart import incident_id
 from spark_jobs.show.page.style import SCHEMES, clock, milliseconds
-from spark_jobs.show.text.incident_text import state_text
+from spark_jobs.show.text.incident_text import advice_text, state_text
 
 _VIEWS = Path(__file__).with_name("views")
 
@@ -36,6 +36,7 @@ def _templates() -> Environment:
         "clock": clock,
         "incident_id": incident_id,
         "state": lambda incident: state_text(incident, clock),
+        "advice": lambda incident: advice_text(incident, clock),
         "messages": number_text,
         "ms": milliseconds,
         "facts": evidence_facts,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import groupby
 
 from spark_jobs.domain.coverage import Coverage
 from spark_jobs.domain.incidents.values import DELETED, TOPIC_DELETED, Incident, IncidentPart
@@ -11,6 +12,8 @@ from spark_jobs.domain.model.severities import ERROR, SEVERITIES
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.phrases import count, names_text, number_text, party_text
 from spark_jobs.domain.rules import messages_skipped, offset_beyond_end, unobserved
+from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.domain.rules.commands import look_for
 from spark_jobs.show.text.interval_text import TextLine
 from spark_jobs.show.text.phrases import severity_counts
 
@@ -29,8 +32,8 @@ def incident_lines(incident: Incident) -> Iterator[TextLine]:
         incident.severity,
     )
     yield TextLine(time_text(incident), 0)
-    yield TextLine(f"What to do: {incident.advice}", 0, "advice")
-    yield from (TextLine(command, 1) for command in incident.commands)
+    yield TextLine(f"What to do: {advice_text(incident)}", 0, "advice")
+    yield from _commands(incident)
     yield TextLine("", 0)
     yield TextLine("Where", 0, "title")
     yield TextLine(_named("Group", incident.consumer_groups), 1)
@@ -45,6 +48,27 @@ def incident_lines(incident: Incident) -> Iterator[TextLine]:
     yield from (TextLine(text, 1) for text in cost_texts(incident))
     yield from _parts("Root cause", incident.root_causes)
     yield from _parts("Symptoms", incident.symptoms)
+
+
+def advice_text(incident: Incident, written: Callable[[datetime], str] = format_utc) -> str:
+    """The advice of an open incident; of one that is over what ended it, and the advice for the next one."""
+    if incident.resolved_at is None:
+        return incident.advice
+    at = written(from_micros(incident.resolved_at))
+    if incident.resolution in _DELETED:
+        return f"Nothing: the {_DELETED[incident.resolution]} was deleted at {at}."
+    by = "at" if incident.resolved_at == incident.last_seen_at else "by"
+    ended = next((rule.ended_of(incident.cause) for rule in RULES if rule.name == incident.rule), "")
+    if not ended:
+        return f"It was over {by} {at}. {incident.advice}"
+    return f"Nothing now: {ended} {by} {at}. To prevent it, or if it happens again: {incident.advice}"
+
+
+def _commands(incident: Incident) -> Iterator[TextLine]:
+    """The commands, and below those of one kind what to look for in their output."""
+    for sentence, commands in groupby(incident.commands, look_for):
+        yield from (TextLine(command, 1) for command in commands)
+        yield TextLine(sentence, 2)
 
 
 def incidents_text(incidents: Sequence[Incident], coverage: Coverage) -> str:

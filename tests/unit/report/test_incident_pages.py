@@ -40,7 +40,8 @@ def test_it_begins_with_how_many_are_open_the_worst_and_what_to_do(open_page: Op
         "2 incidents: 1 ERROR, 1 WARN; 1 is open "
         "ERROR The worst: Consumers of twins share the client id twin "
         "2026-03-01 10:10:00 – 2026-03-01 10:50:00, peak backlog 1,234 messages "
-        "What to do: Make it unique."
+        "What to do: Nothing now: each connection had a client id of its own at 2026-03-01 10:50:00. "
+        "To prevent it, or if it happens again: Make it unique."
     )
     assert seen.page.locator("main > *").first.get_attribute("id") == "incidents"
 
@@ -89,7 +90,8 @@ def test_a_page_says_what_happened_what_to_do_and_what_it_did_to_each_group(open
         "ERROR Consumers of twins share the client id twin "
         "From 2026-03-01 10:10:00 to 2026-03-01 10:50:00 (40 min 00 s). "
         "Peak backlog: 1,234 messages. Queues had no owner for 40.0 queue-minutes in total. "
-        "What to do: Make it unique.",
+        "What to do: Nothing now: each connection had a client id of its own at 2026-03-01 10:50:00. "
+        "To prevent it, or if it happens again: Make it unique.",
         "twins Consumers of twins share the client id twin No consumer of twins owns t b:1 1,234 40.0",
         "cause FIXED_INSTANCE_NAME cluster c group twins topic t 2 queues t b:0-1 consumer twin",
         "ERROR UNASSIGNED_QUEUE DUPLICATE_CLIENT_ID; a symptom twins t b:1",
