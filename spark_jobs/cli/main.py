@@ -158,6 +158,16 @@ class _Version(Action):
         parser.exit()
 
 
+class _Completion(Action):
+    """Print what a shell evaluates to complete commands and options, and exit."""
+
+    def __call__(self, parser: ArgumentParser, _: Namespace, values: Any, __: str | None = None) -> NoReturn:
+        from argcomplete.shell_integration import shellcode
+
+        print(shellcode([parser.prog], shell=values))
+        parser.exit()
+
+
 def build_parser() -> ArgumentParser:
     """The parser of all commands; each takes the options that it names, and the common ones."""
     ending = f"{_ENVIRONMENT}\n\n{list_of_exit_codes()}"
@@ -166,6 +176,8 @@ def build_parser() -> ArgumentParser:
         "rebalance-audit", description=_SUMMARY, usage="%(prog)s COMMAND [OPTION ...]", epilog=epilog, **_STYLE
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version, and exit")
+    completion = "print what a shell evaluates to complete commands and options, and exit"
+    parser.add_argument("--completion", action=_Completion, choices=("bash", "zsh", "fish"), help=completion)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND", dest="name", help=SUPPRESS, prog=parser.prog)
     for name, command in COMMANDS.items():
         examples = (f"  {parser.prog} {name} {example}".rstrip() for example in command.examples)

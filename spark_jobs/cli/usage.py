@@ -8,7 +8,7 @@ from spark_jobs.cli.commands import COMMANDS, GROUPS, Command
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import ExitCode, UsageError
 
-_HELP = ("-h", "--help", "--version")
+_HELP = ("-h", "--help", "--version", "--completion")
 #: The meaning of every exit code, in Markdown.
 EXIT_CODES: Mapping[ExitCode, str] = {
     ExitCode.CLEAN: "nothing is wrong in all that the question is about, or the command only answers",
@@ -47,7 +47,7 @@ def _entry(head: str, text: str) -> str:
 
 def check_names(words: Sequence[str], commands: Mapping[str, Command]) -> None:
     """Raise `UsageError` if the first word is no command, or another one an option that the command does not have."""
-    if not words or words[0] in _HELP:
+    if not words or words[0].partition("=")[0] in _HELP:
         return
     name, *rest = words
     if name not in commands:

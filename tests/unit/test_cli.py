@@ -161,6 +161,29 @@ def test_without_arguments_the_help_lists_every_command_in_its_group(
     assert help_text.startswith("Usage: rebalance-audit COMMAND [OPTION ...]\n")
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_gets_its_completion(shell: str, typed: Typed) -> None:
+    assert "rebalance-audit" in typed(f"--completion {shell}").out == typed(f"--completion={shell}").out
+    assert "(choose from bash, zsh, fish)" in typed("--completion csh", code=3).err
+
+
+@pytest.mark.parametrize(("words", "expected"), [("sta", "status "), ("status --sort pe", "peak-backlog ")])
+def test_bash_completes_commands_options_and_their_values(words: str, expected: str, tmp_path: Path) -> None:
+    called = tmp_path / "rebalance-audit"
+    called.write_text(f'#!/bin/bash\nexec {sys.executable} -m spark_jobs.cli "$@"\n')
+    called.chmod(0o755)
+    script = """
+        eval "$(rebalance-audit --completion bash)"
+        COMP_LINE="rebalance-audit $WORDS" COMP_POINT=${#COMP_LINE} COMP_TYPE=9
+        _python_argcomplete rebalance-audit
+        echo "${COMPREPLY[@]}"
+    """
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "WORDS": words}
+    shown = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=True).stdout
+    assert shown == f"{expected}\n"
+
+
 def test_the_version_is_that_of_the_package(typed: Typed) -> None:
     assert typed("--version").out == f"rebalance-audit {version('rebalance-audit')}\n"
     assert rebalance_audit.__version__ == version("rebalance-audit")
