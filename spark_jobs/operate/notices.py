@@ -3,7 +3,7 @@ clusters that no run audits any more; each once, as plain text per cluster.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from schemas import NOTICES
