@@ -14,12 +14,12 @@ from spark_jobs.domain.incidents.thread import QUIET
 from spark_jobs.domain.incidents.values import CauseTime, Incident, IncidentPart
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.severities import SEVERITIES
-from spark_jobs.domain.model.window import from_micros, to_micros
+from spark_jobs.domain.model.window import SECOND, from_micros, to_micros
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.show.checkpoints import carried_by, checkpoint_at, fold_from
-from spark_jobs.show.coverage import coverage_of
+from spark_jobs.show.coverage import coverage_of, coverage_rows
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.arrow_types import arrow_schema
@@ -27,6 +27,7 @@ from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables
 from spark_jobs.store.read.stored import StoredTables
 
+_A_MINUTE = 60 * SECOND
 _STEP = (*GROUP, "step_start", "deleted_at", "deleted_topics")
 
 
@@ -138,6 +139,17 @@ def published_incidents(tables: PublishedTables, query: IncidentQuery) -> list[I
         hint = did_you_mean(query.incident_id, (incident.incident_id for incident in folded))
         raise NothingPublishedError(f"there is no incident {query.incident_id}: {hint or 'list them without --id'}")
     return wanted
+
+
+def began_unseen(tables: PublishedTables, incident: Incident) -> bool:
+    """Return whether it began with the recording of its cluster, within a minute: it may have been there before."""
+    step = to_micros(tables.grid.floor(from_micros(incident.opened_at)))
+    begun = (
+        row.first_snapshot_at
+        for row in coverage_rows(tables, [step], incident.cluster)
+        if row.consumer_group is None and row.expected_seconds < tables.grid.length.total_seconds()
+    )
+    return any(first is not None and incident.opened_at - first < _A_MINUTE for first in begun)
 
 
 def recent_incidents(

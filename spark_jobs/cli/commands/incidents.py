@@ -20,7 +20,7 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.window import from_micros, second_text
 from spark_jobs.domain.phrases import count
 from spark_jobs.errors import UsageError
-from spark_jobs.show.incidents import Incidents
+from spark_jobs.show.incidents import Incidents, began_unseen
 from spark_jobs.show.text.incident_text import (
     attention,
     incident_lines,
@@ -30,6 +30,7 @@ from spark_jobs.show.text.incident_text import (
     state_word,
 )
 from spark_jobs.show.text.interval_text import TextLine
+from spark_jobs.store.read.published import published_tables
 from spark_jobs.store.read.stored import StoredTables
 
 _INCIDENT_FILTERS = ("interval", "last", "open", "cluster", "group", "rule", "severity", "client", "id")
@@ -98,7 +99,9 @@ def incidents_document(incidents: Incidents) -> dict[str, Any]:
 
 def _in_full(stored: StoredTables, incident: Incident) -> Iterator[TextLine]:
     start, end = from_micros(incident.opened_at), from_micros(incident.last_seen_at)
-    return chain(incident_lines(incident), recorder_lines_of(stored, incident.rule, incident.cluster, start, end))
+    is_unseen = began_unseen(published_tables(stored), incident)
+    lines = incident_lines(incident, began_unseen=is_unseen)
+    return chain(lines, recorder_lines_of(stored, incident.rule, incident.cluster, start, end))
 
 
 def show_incidents(console: Console, incidents: Sequence[Incident], coverage: Coverage) -> None:

@@ -23,15 +23,17 @@ _APART = 60 * SECOND
 _NAMED = 20
 
 
-def incident_lines(incident: Incident) -> Iterator[TextLine]:
-    """Lines: what happened, where, its symptoms, and what to do. Names are as the clients gave them."""
+def incident_lines(incident: Incident, *, began_unseen: bool = False) -> Iterator[TextLine]:
+    """Lines: what happened, where, its symptoms, and what to do. Names are as the clients gave them. `began_unseen`: it
+    may have begun before the recording.
+    """
     yield TextLine(f"{incident.headline} (cluster {incident.cluster})", 0, "title")
     yield TextLine(
         f"{incident.severity} {incident.rule}, {causes_text(incident)}; incident {incident.incident_id}",
         0,
         incident.severity,
     )
-    yield TextLine(time_text(incident), 0)
+    yield TextLine(time_text(incident, began_unseen=began_unseen), 0)
     yield TextLine(f"What to do: {advice_text(incident)}", 0, "advice")
     yield from _commands(incident)
     yield TextLine("", 0)
@@ -159,10 +161,13 @@ def what_text(incident: Incident) -> str:
     return ", ".join((incident.rule, str(incident.cause), *(f"team {team}" for team in incident.teams)))
 
 
-def time_text(incident: Incident, written: Callable[[datetime], str] = format_utc) -> str:
+def time_text(
+    incident: Incident, written: Callable[[datetime], str] = format_utc, *, began_unseen: bool = False
+) -> str:
     """A sentence: when the incident was opened and resolved; `written` formats a moment."""
-    lasted = lasted_text(incident)
+    lasted = f"{lasted_text(incident)} of the recording" if began_unseen else lasted_text(incident)
     opened, last_seen = written(from_micros(incident.opened_at)), written(from_micros(incident.last_seen_at))
+    opened = f"before {opened}" if began_unseen else opened
     if incident.resolved_at is None:
         return f"Open since {opened}, last seen at {last_seen} ({lasted}); nothing is known after that."
     if kind := _DELETED.get(incident.resolution or ""):

@@ -30,7 +30,8 @@ from spark_jobs.show.incidents import (
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import audited_groups, published_tables
 from spark_jobs.store.read.stored import rows as rows_of
-from tests.support.commands import Typed
+from tests.support.commands import ANSWERED, Typed
+from tests.support.covered import published, row
 from tests.support.published import STATUS, key, publish_hours
 from tests.support.recordings import write_warehouse
 from tests.support.rows import finding, interval
@@ -97,6 +98,24 @@ def test_a_run_continues_from_the_table_as_if_it_read_the_whole_history(tmp_path
     newest = published_tables(tables)
     assert newest.checkpoint is not None
     assert sorted(newest.groups()) == sorted(audited_groups(newest.group_spans(None)))
+
+
+@pytest.mark.parametrize(
+    ("expected_seconds", "opened", "since"),
+    [(2400.0, 1259, "before 2026-03-01T10:20:59Z"), (2400.0, 1260, "2026-03-01T10:21Z"), (3600.0, 1200, "2026-")],
+    ids=["with the recording", "a minute later", "recorded before"],
+)
+def test_what_was_there_at_the_first_snapshot_may_have_begun_before(
+    tmp_path: Path, typed: Typed, expected_seconds: float, opened: int, since: str
+) -> None:
+    """The first snapshot of the step is at 10:20."""
+    began = {"expected_seconds": expected_seconds, "first_snapshot_at": at(1200)}
+    times = {"started_at": at(opened), "active_since": at(opened), "ended_at": at(3600), "step_start": at(0)}
+    of_group = {"cluster": "c", "consumer_group": "g"}
+    published(tmp_path, [row("*", 0) | began, row("g", 0) | began], more={FINDINGS: [finding(**of_group, **times)]})
+    (incident,) = incidents_and_unknown(delta_tables(str(tmp_path)), IncidentQuery()).incidents
+    shown = typed("incidents", "--id", incident.incident_id, warehouse=tmp_path, code=ANSWERED).out
+    assert f"Open since {since}" in shown
 
 
 def test_a_fold_of_another_version_does_not_continue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
