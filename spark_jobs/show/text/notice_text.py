@@ -11,7 +11,7 @@ from spark_jobs.domain.model.intervals import Interval, duration_text, format_ut
 from spark_jobs.domain.model.window import from_micros, second_text
 from spark_jobs.domain.phrases import UNKNOWN, count, known_sum, names_text, printable
 from spark_jobs.show.rows import Key
-from spark_jobs.show.text.incident_text import cost_texts, deletion_text
+from spark_jobs.show.text.incident_text import advice_text, cost_texts, deletion_text
 
 #: Incidents, or lines, in one message, at most; other incidents are counted.
 _NAMED = 50
@@ -78,7 +78,7 @@ def _lines(news: News, backlogs: Mapping[Key, int | None], link: str | None) -> 
     else:
         now = _backlog_text(incident, backlogs)
         yield " ".join((_time(notice), *cost_texts(incident), f"{groups}: backlog now {now}.", id_text))
-        yield f"What to do: {incident.advice}"
+        yield f"What to do: {advice_text(incident)}"
     if link is not None:
         yield link
 

@@ -215,6 +215,8 @@ def test_open_incidents_come_first_the_worst_first_and_say_what_they_cost(servic
     assert facts[3] == (
         "Was: 1 h 00 min, over, from 2026-03-01T11:00Z to 2026-03-01T12:00Z. Group over: backlog now unknown."
     )
+    assert parts[0][2] == "What to do: Start it."
+    assert parts[3][2].startswith("What to do: Nothing now: a consumer was connected again at 2026-03-01T12:00Z.")
 
 
 def test_a_digest_is_one_message_of_the_day_before(service: Service, published: Path) -> None:
