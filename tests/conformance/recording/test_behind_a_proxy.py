@@ -69,7 +69,7 @@ direct-service                  | few  | False | NO_BACKLOG
 pop-shared                      |      | None  | UNKNOWN_BACKLOG
 dead-service                    | 4405 | True  | NO_MEMBERS
 failing-service                 | few  | False | NO_BACKLOG
-CID_DefaultHeartBeatSyncerTopic |      | None  | UNKNOWN_BACKLOG
+CID_DefaultHeartBeatSyncerTopic |      | False | BROADCASTS
 """
 Rows = dict[Table, list[dict[str, Any]]]
 
