@@ -68,6 +68,8 @@ WRONG = {
     "env: {REBALANCE_AUDIT_RATE: 1000000}": "/env/REBALANCE_AUDIT_RATE",
     "config: {cadence_seconds: 20s}": "/config/cadence_seconds",
     "metrics: {textfileHostPath: metrics}": "/metrics/textfileHostPath",
+    "metrics: {serve: {port: 0}}": "/metrics/serve/port",
+    "metrics: {serve: true}": "/metrics/serve",
 }
 
 
@@ -113,7 +115,11 @@ def test_every_container_runs_commands_with_options_that_exist(case: str) -> Non
         ran
         == {
             "default": {"recorder": ["capture"], "audit": ["watch"]},
-            "all": {"recorder": ["capture"], "audit": ["backfill", "notify", "metrics", "late", "maintain"]},
+            "all": {
+                "recorder": ["capture"],
+                "audit": ["backfill", "notify", "metrics", "late", "maintain"],
+                "metrics": ["metrics"],
+            },
         }[case]
     )
 
@@ -164,6 +170,38 @@ def test_only_pods_that_share_a_volume_of_one_node_follow_each_other() -> None:
     assert all(rule["labelSelector"]["matchLabels"].items() <= pod.items() for pod in labels)
     assert affinity["recorder"] == affinity["audit"]
     assert [component for component, pod in pods("all").items() if "affinity" in pod] == []
+
+
+def test_prometheus_reaches_the_port_that_is_served() -> None:
+    (container,) = pods("all")["metrics"]["containers"]
+    (port,) = container["ports"]
+    assert {"name": "REBALANCE_AUDIT_SERVE", "value": f":{port['containerPort']}"} in container["env"]
+    for probe in ("readinessProbe", "livenessProbe"):
+        assert container[probe]["httpGet"] == {"path": "/metrics", "port": port["name"]}
+    (service, monitor) = (one for one in manifests("all") if one["kind"] in ("Service", "ServiceMonitor"))
+    assert service["spec"]["ports"] == [{"name": "metrics", "port": 80, "targetPort": port["name"]}]
+    assert monitor["spec"]["endpoints"] == [{"port": "metrics", "honorLabels": True}]
+    (labels,) = (
+        one["spec"]["template"]["metadata"]["labels"]
+        for one in manifests("all")
+        if one["kind"] == "Deployment" and one["metadata"]["name"] == "rebalance-audit-metrics"
+    )
+    assert service["spec"]["selector"].items() <= labels.items()
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+
+
+@needs_helm
+def test_metrics_of_a_warehouse_on_the_volume_are_only_read() -> None:
+    said = rendered("default", "--set", "metrics.serve.enabled=true")
+    assert "- {name: data, mountPath: /data, readOnly: true}" in said.stdout
+
+
+def test_no_service_of_the_namespace_gives_a_command_an_option() -> None:
+    assert {component: pod["enableServiceLinks"] for component, pod in pods("all").items()} == {
+        "recorder": False,
+        "audit": False,
+        "metrics": False,
+    }
 
 
 def test_only_the_owner_reads_the_files_of_routes(tmp_path: Path) -> None:

@@ -93,6 +93,7 @@ VARIABLES = {
         "KEEP_RECORDINGS=30d ROCKETMQ_ACCESS_KEY=auditor ROCKETMQ_SECRET_KEY=hush"
     ),
     "audit": "NOTIFY_URL=json://here KEEP_SNAPSHOTS=90d KEEP_RESULTS=forever KEEP_QUARANTINE=30d RETENTION_DAYS=7",
+    "metrics": "",
 }
 
 
@@ -110,6 +111,14 @@ def test_compose_gives_each_variable_to_its_service_as_an_option_that_exists(ser
     options = {name for name in environment if name.startswith("REBALANCE_AUDIT_")} - {"REBALANCE_AUDIT_NOTIFY_URL"}
     assert options == from_environment(described["command"], environment).keys()
     assert given.keys() <= set(re.findall(r"\w+", text("deploy/compose.yaml").partition("\nname: ")[0]))
+
+
+def test_compose_publishes_the_port_that_is_served() -> None:
+    service = yaml.safe_load(text("deploy/compose.yaml"))["services"]["metrics"]
+    served = service["environment"]["REBALANCE_AUDIT_SERVE"]
+    assert service["ports"] == ["${METRICS_ADDRESS:-127.0.0.1:9108}" + served]
+    assert f"http://127.0.0.1{served}/metrics" in service["healthcheck"]["test"][-1]
+    assert "METRICS_ADDRESS" in text("deploy/compose.yaml").partition("\nname: ")[0]
 
 
 def test_the_configuration_of_compose_is_valid_and_where_it_says() -> None:

@@ -20,7 +20,7 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{ .Values.volume.claim | default .Release.Name }}
 {{- end }}
 
-{{/* Not empty if recorder and audit share the volume. */}}
+{{/* Not empty if the warehouse is on the volume, which all pods share then. */}}
 {{- define "rebalance-audit.sharesVolume" -}}
 {{ if not (contains "://" .Values.warehouse.uri) }}yes{{ end }}
 {{- end }}
@@ -29,6 +29,8 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- define "rebalance-audit.pod" -}}
 serviceAccountName: {{ include "rebalance-audit.serviceAccount" .root }}
 automountServiceAccountToken: false
+# Otherwise the pod has REBALANCE_AUDIT_... variables of services, which commands read as options.
+enableServiceLinks: false
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets: {{ toJson . }}
 {{- end }}
