@@ -20,6 +20,8 @@ from rebalance_audit_tasks import (
     DUE,
     INTERVAL,
     LATE_AFTER,
+    LATE_PARAMS,
+    MAINTAIN_PARAMS,
     PARAMS,
     SETTINGS,
     SOURCES,
@@ -35,6 +37,19 @@ HOURLY, LATE, MAINTAIN = "0 * * * *", "30 3 * * *", "30 4 * * *"
 MISSING, MOST = "45 * * * *", 4
 GRACE = "macros.timedelta(minutes=var.value.get('rebalance_audit_grace_minutes', 10) | int)"
 DAYS = "var.value.get('rebalance_audit_late_days', 7)"
+#: An option that a dry run replaces: a word cannot be left out.
+UNLESS_DRY = "{{{{ '--dry-run' if params.dry_run else {} }}}}"
+#: What Airflow shows of each task.
+TASKS = {
+    "wait_for_sources": "Waits until the snapshots have come, at most for the grace time. The log names missing ones.",
+    "audit": "Checks the snapshots, audits them and stages the results. Fails if the data-quality gate is closed.",
+    "publish": "Checks the staged results and publishes them.",
+    "notify": "Sends each incident that opened, got worse or ended, once. Fails from the severity `fail_on`.",
+    "notify_of_failure": "Does what `notify` does, if a task before it failed.",
+    "audit_missing_steps": "Audits and publishes the newest missing steps. The log names each.",
+    "audit_late_steps": "Audits and publishes steps with late snapshots again. The log names each.",
+    "maintain": "Deletes rows that are older than they are kept, compacts files, and removes old ones.",
+}
 
 
 @dataclass(frozen=True)
@@ -75,7 +90,9 @@ class Fleet:
         """A task that runs one command on the warehouse."""
         warehouse = self.warehouse or "{{ var.value.rebalance_audit_warehouse }}"
         words = [*command.split(), f"--warehouse={warehouse}", *arguments]
-        return self.operator(task_id=task_id, words=words, connection=self.connection, **settings)
+        task = self.operator(task_id=task_id, words=words, connection=self.connection, **settings)
+        task.doc_md = TASKS[task_id]
+        return task
 
 
 def audits(
@@ -121,15 +138,21 @@ def hourly_dag(fleet: Fleet, cron: str = HOURLY, late_after: timedelta = LATE_AF
             until="{{ " + DUE + " + " + GRACE + " }}",
             late_after=late_after,
             execution_timeout=timedelta(hours=1),
+            doc_md=TASKS["wait_for_sources"],
             **own,
         )
         audit = fleet.task("audit", "task audit", *arguments, inlets=fleet.assets(SOURCES))
         publish = fleet.task("publish", "task publish", *arguments, outlets=fleet.assets(TABLES))
         of_all = {"interval": INTERVAL, "max_active_tis_per_dag": 1, **names, **own}
-        notify = NotifyOperator(task_id="notify", fail_on="{{ params.fail_on }}", **of_all)
+        notify = NotifyOperator(task_id="notify", fail_on="{{ params.fail_on }}", doc_md=TASKS["notify"], **of_all)
         # Another task, as the run must stay failed: it has the state of its last tasks. One step without audit counts.
         notify_of_failure = NotifyOperator(
-            task_id="notify_of_failure", fail_on="NEVER", trigger_rule="one_failed", unaudited_steps=1, **of_all
+            task_id="notify_of_failure",
+            fail_on="NEVER",
+            trigger_rule="one_failed",
+            unaudited_steps=1,
+            doc_md=TASKS["notify_of_failure"],
+            **of_all,
         )
         wait_for_sources >> audit >> publish >> [notify, notify_of_failure]
     return dag
@@ -147,11 +170,11 @@ def missing_dag(fleet: Fleet, cron: str = MISSING, most: int = MOST) -> DAG:
 
 def late_dag(fleet: Fleet, cron: str = LATE) -> DAG:
     """Audits again the steps whose sources changed after they were audited, and no others."""
-    interval = "--interval={{ days_before(" + DUE + ", " + DAYS + ") }}"
+    interval = "--interval={{ params.interval or days_before(" + DUE + ", " + DAYS + ") }}"
     description = "Audits again the steps whose snapshots arrived late"
-    arguments = (interval, fleet.configuration, "--fail-on=NEVER")
+    arguments = (interval, fleet.configuration, UNLESS_DRY.format("'--fail-on=NEVER'"))
     read, published = fleet.assets(SOURCES), fleet.assets(TABLES)
-    with fleet.dag("late", cron, 5, max_active_runs=1, description=description) as dag:
+    with fleet.dag("late", cron, 5, max_active_runs=1, params=LATE_PARAMS, description=description) as dag:
         fleet.task("audit_late_steps", "late", *arguments, inlets=read, outlets=published)
     return dag
 
@@ -159,13 +182,13 @@ def late_dag(fleet: Fleet, cron: str = LATE) -> DAG:
 def maintain_dag(fleet: Fleet, cron: str = MAINTAIN) -> DAG:
     """Compacts the tables, removes old files and rows as the Variables say, and checks constraints."""
     arguments = (
-        "--retention-days={{ var.value.get('rebalance_audit_retention_days', 30) }}",
+        UNLESS_DRY.format("'--retention-days=' ~ var.value.get('rebalance_audit_retention_days', 30)"),
         "--keep-snapshots={{ var.value.get('rebalance_audit_keep_snapshots', 'forever') }}",
         "--keep-results={{ var.value.get('rebalance_audit_keep_results', '400d') }}",
         "--keep-quarantine={{ var.value.get('rebalance_audit_keep_quarantine', '400d') }}",
     )
-    longer = {"execution_timeout": timedelta(hours=6)}
+    settings: dict[str, Any] = {"default_args": {"execution_timeout": timedelta(hours=6)}, "params": MAINTAIN_PARAMS}
     description = "Compacts the tables and removes old files"
-    with fleet.dag("maintain", cron, 1, max_active_runs=1, description=description, default_args=longer) as dag:
+    with fleet.dag("maintain", cron, 1, max_active_runs=1, description=description, **settings) as dag:
         fleet.task("maintain", "maintain", *arguments)
     return dag

@@ -46,14 +46,23 @@ _FINAL = (1, 3)
 _SEVERITIES = ("INFO", "WARN", "ERROR")
 _TEXT = {"type": ["null", "string"], "maxLength": 255}
 _MOMENT = r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2})?)?Z?"
-PARAMS = {
-    "interval": Param(
+
+
+def _interval_param(default: str) -> Param:
+    return Param(
         None,
         type=["null", "string"],
         pattern=f"^{_MOMENT}/{_MOMENT}$",
         title="Interval",
-        description="START/END in UTC, END excluded, whole audit steps. Empty: the run's data interval.",
-    ),
+        description=f"START/END in UTC, END excluded, whole audit steps. Empty: {default}.",
+    )
+
+
+_DRY_RUN = Param(False, type="boolean", title="Dry run", description="Only log what would be done.")
+LATE_PARAMS = {"interval": _interval_param("the days of the Variable rebalance_audit_late_days"), "dry_run": _DRY_RUN}
+MAINTAIN_PARAMS = {"dry_run": _DRY_RUN}
+PARAMS = {
+    "interval": _interval_param("the run's data interval"),
     "cluster": Param(None, **_TEXT, title="Cluster", description="Audit only this cluster."),
     "group": Param(None, **_TEXT, title="Consumer group", description="Audit only this consumer group."),
     "fail_on": Param(

@@ -201,7 +201,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--digest": _value(
         None, "daily: one message a day, of the day before, about incidents without a route", choices=("daily",)
     ),
-    "--dry-run": _switch("show notifications, or what would be deleted or forgotten; change nothing"),
+    "--dry-run": _switch("show notifications, late steps, or what would be deleted or forgotten; change nothing"),
     "--jobs": _value("N", "steps to audit at a time, 1 to 16 (default: 1)", type=_from_1_to(16), default=1),
     "--only-missing": _switch("audit only missing steps; with --interval also those of another configuration"),
     "--most": _value("N", "with --only-missing: at most N steps, the newest first", type=_positive),

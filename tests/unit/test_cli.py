@@ -403,6 +403,19 @@ def test_late_lists_missing_steps_and_exits_with_2_if_there_are_some(
     assert typed(command).lines == ["0 published steps of 2026-11-21T02:00Z/2026-11-21T05:00Z were late."]
 
 
+def test_a_dry_run_of_late_lists_the_late_steps_and_audits_none(monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
+    answers: dict[str, Any] = {"is_nothing_late": False, "spark_for": None, "stored_in": None, "late_steps": STEPS[:1]}
+    answers["recorded_steps"] = RecordedSteps({}, [], {}, STEPS[0].start)
+    for name, answer in answers.items():
+        monkeypatch.setattr(f"spark_jobs.cli.commands.late.{name}", lambda *_, _answer=answer: _answer)
+    command = f"{BACKFILL.replace('backfill', 'late')} --dry-run"
+    assert typed(command).lines == [
+        "2026-11-21T02:00Z/2026-11-21T03:00Z: would be audited again",
+        "1 published steps of 2026-11-21T02:00Z/2026-11-21T05:00Z were late.",
+    ]
+    assert typed(f"{command} --json").document["late"] == [{"step": "2026-11-21T02:00:00Z/2026-11-21T03:00:00Z"}]
+
+
 @pytest.mark.usefixtures("backfilled")
 def test_a_backfill_is_lines_where_nobody_watches(typed: Typed) -> None:
     assert typed(f"{BACKFILL} --only-missing", code=4).lines == [

@@ -127,7 +127,7 @@ def test_dags_are_written_beside_those_of_others(tmp_path: Path, typed: Typed) -
 
 def test_examples_are_written_into_a_folder(tmp_path: Path, typed: Typed) -> None:
     folder = tmp_path / "new" / "examples"
-    names = [*("demo.yaml", "grafana-dashboard.json", "notebook.ipynb", "prometheus-rules.yml")]
+    names = [*("airflow_pods.py", "demo.yaml", "grafana-dashboard.json", "notebook.ipynb", "prometheus-rules.yml")]
     names += ["rebalance-audit-capture.service", "recording.jsonl.gz", "routes.yaml"]
     for _ in range(2):
         assert typed("examples --to", folder).lines == [f"{folder}/{name}" for name in names]

@@ -145,7 +145,7 @@ COMMANDS: Mapping[str, Command] = {
     "late": Command(
         "Audit steps again whose snapshots arrived or changed after they were published; list missing steps.",
         required="--warehouse --interval",
-        optional="--config --fail-on=ERROR --scale --json",
+        optional="--config --fail-on=ERROR --dry-run --scale --json",
         check="check_audit",
         examples=(
             "--warehouse ./warehouse --interval 2026-11-21/2026-11-22",

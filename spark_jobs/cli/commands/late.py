@@ -26,6 +26,7 @@ from spark_jobs.store.warehouse import Warehouse
 def late_command(arguments: Namespace) -> int:
     """The `steps_exit_code` of the late steps; 2 in the place of 0 if steps are missing."""
     configuration, warehouse = arguments.config, Warehouse.parse(arguments.warehouse)
+    steps: list[Interval] = []
     late: dict[Interval, Outcome] = {}
     stored: StoredTables = DeltaTables(warehouse)
     with progress_on() as say:
@@ -38,7 +39,7 @@ def late_command(arguments: Namespace) -> int:
             late = backfill(
                 spark,
                 warehouse,
-                steps,
+                () if arguments.dry_run else steps,
                 configuration,
                 # What became of the step is printed below.
                 progress=lambda step, message, has_ended: None if has_ended else say(f"{step}: {message}"),
@@ -46,11 +47,13 @@ def late_command(arguments: Namespace) -> int:
             )
         recorded = recorded_steps(stored, configuration, datetime.now(UTC), arguments.interval)
     missing = missing_times(recorded)
-    documents = [_late_document(step, outcome) for step, outcome in late.items()]
+    documents = [_late_document(step, late.get(step)) for step in steps]
     if not answered(arguments, {"interval": arguments.interval, "late": documents, "missing": missing}):
+        for step in steps if arguments.dry_run else ():
+            print(f"{step}: would be audited again")
         for step, record in audited(late).items():
             print(f"{step}: audited again, {len(record.findings)} findings")
-        print(f"{len(late)} published steps of {arguments.interval} were late.")
+        print(f"{len(steps)} published steps of {arguments.interval} were late.")
         if missing != []:
             show_missing(Console(), missing)
         show_next("status", arguments.warehouse)
@@ -60,6 +63,9 @@ def late_command(arguments: Namespace) -> int:
     return code or (ExitCode.WARNINGS if missing else code)
 
 
-def _late_document(step: Interval, outcome: Outcome) -> dict[str, Any]:
+def _late_document(step: Interval, outcome: Outcome | None) -> dict[str, Any]:
+    """The step alone if it was not audited again (--dry-run)."""
+    if outcome is None:
+        return {"step": step}
     of_step = {"error": str(outcome)} if isinstance(outcome, RebalanceAuditError) else run_document(outcome)
     return {"step": step} | of_step

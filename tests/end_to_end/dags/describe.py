@@ -6,6 +6,7 @@ import shutil
 import sys
 import tempfile
 import time
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -89,6 +90,15 @@ def command(dag: Any, task: Any) -> str:
     for place, name in places.items():
         text = text.replace(place, name)
     return text
+
+
+def of_form(dag: Any, **form: Any) -> str:
+    """The words of the DAG's task, started with this form."""
+    task = copy(dag.tasks[0])
+    values = context(dag, task)
+    values["params"] |= form
+    task.render_template_fields(values)
+    return " ".join(task.application_args)
 
 
 def submitted(task: Any) -> dict[str, str]:
@@ -223,6 +233,11 @@ def main() -> None:
         "imported_in": imported,
         "heavy": sorted(heavy & set(sys.modules)),
         "dags": {name: described(dag) for name, dag in bag.dags.items()},
+        "undocumented": [task.task_id for dag in bag.dags.values() for task in dag.tasks if not task.doc_md],
+        "by form": {
+            "late": of_form(bag.dags["rebalance_audit_late"], dry_run=True, interval="2026-11-01/2026-11-02"),
+            "maintain": of_form(bag.dags["rebalance_audit_maintain"], dry_run=True),
+        },
         "commands": {
             f"{dag.dag_id}.{task.task_id}": command(dag, task) for dag in bag.dags.values() for task in dag.tasks
         },

@@ -68,6 +68,23 @@ def test_commands_are_those_of_the_checked_in_file(described: dict[str, Any]) ->
     assert "".join(f"{name}\n  {said}\n" for name, said in sorted(described["commands"].items())) == expected
 
 
+def test_every_task_is_documented(described: dict[str, Any]) -> None:
+    assert described["undocumented"] == []
+
+
+def test_the_forms_of_late_and_maintain_have_a_dry_run(described: dict[str, Any]) -> None:
+    assert described["by form"] == {
+        "late": (
+            "late --warehouse=s3a://lake/audit --interval=2026-11-01/2026-11-02 --config=/etc/rebalance-audit.yaml "
+            "--dry-run"
+        ),
+        "maintain": (
+            "maintain --warehouse=s3a://lake/audit --dry-run --keep-snapshots=forever --keep-results=400d "
+            "--keep-quarantine=400d"
+        ),
+    }
+
+
 def test_other_fleets_are_a_line_each_with_their_own_warehouse_and_operator(described: dict[str, Any]) -> None:
     fleets = described["fleets"]
     assert fleets["errors"] == {}
