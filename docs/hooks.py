@@ -24,16 +24,21 @@ def on_config(config: Any) -> Any:
 
 def on_files(files: Files, config: Any) -> Files:
     """The pages, and under `files/` every other file that one of them links to."""
-    pages = [page.content_string for page in files.documentation_pages()]
+    pages = [page.content_string for page in files.documentation_pages() if _is_on_top(page)]
     for path in sorted({path for text in pages for path in _OUTSIDE.findall(text)}):
         files.append(File.generated(config, f"files/{path}.txt", abs_src_path=str(ROOT / path)))
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """The page, with such links led to the copies, and a link that says `tables.md` saying that page's title."""
     named = _FILE_NAME.sub(lambda link: f"[{_title(link[1])}]({link[1]}", markdown)
-    return _OUTSIDE.sub(r"](files/\1.txt)", named)
+    return _OUTSIDE.sub(r"](files/\1.txt)", named) if _is_on_top(page.file) else named
+
+
+def _is_on_top(file: File) -> bool:
+    """Of a page in a folder, `../` leads to pages."""
+    return "/" not in file.src_uri
 
 
 def _title(page: str) -> str:
