@@ -75,6 +75,8 @@ def _prepare_terminal(arguments: Namespace) -> None:
     from spark_jobs.cli.terminal import QUIET, ZONE
 
     QUIET.set(arguments.quiet)
+    if arguments.no_color:
+        os.environ["NO_COLOR"] = "1"  # every console of Rich reads it
     if zone := getattr(arguments, "tz", None):
         ZONE.set(zone)
 

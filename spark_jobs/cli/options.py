@@ -117,6 +117,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         choices=("audit", "publish"),
     ),
     "RUN_ID": _value("RUN_ID", "run_id of a published run, as in audit_runs"),
+    "NAME": _value("NAME", "name of the rule (default: list all rules)", nargs="?", type=str.upper),
     "--warehouse": _value("URI", "location of the tables: a path, a URI, or catalog.schema"),
     "--cluster-name": _value("NAME", "name of the recorded cluster (default: the one in the recording)"),
     "--interval": _value(
@@ -282,6 +283,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--verbose": _switch("log every step on stderr"),
     "--quiet": _switch("print only warnings and errors on stderr"),
     "--debug": _switch("show the traceback of an unexpected error"),
+    "--no-color": _switch("print no colors, as with the environment variable NO_COLOR"),
 }
 #: What the environment says of an option that the command line does not give: REBALANCE_AUDIT_WAREHOUSE.
 VARIABLE = "REBALANCE_AUDIT_"
@@ -299,4 +301,4 @@ FILTERS = frozenset(
 )
 #: Options whose value may look like an option.
 VERBATIM = frozenset({"--case"})
-COMMON = ("--verbose", "--quiet", "--debug")
+COMMON = ("--verbose", "--quiet", "--debug", "--no-color")

@@ -153,6 +153,8 @@ def test_one_in_full_says_what_when_where_and_what_to_do() -> None:
         "Symptoms",
         "  ERROR UNASSIGNED_QUEUE (GROUP_OFFLINE) in g, t: b:0-1",
         "    From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z, 1 finding.",
+        "",
+        "About the rule: rebalance-audit rule GROUP_OFFLINE",
     ]
 
 
@@ -254,6 +256,8 @@ def test_what_holds_for_many_groups_stands_once() -> None:
         "From 2026-03-01T10:01:01Z to 2026-03-01T10:16:01Z, 1 finding.",
         "ERROR UNASSIGNED_QUEUE (GROUP_OFFLINE) in g, t: b:0-1",
         "From 2026-03-01T10:00Z to 2026-03-01T10:01:30Z, 1 finding.",
+        "",
+        "About the rule: rebalance-audit rule GROUP_OFFLINE",
     ]
 
 

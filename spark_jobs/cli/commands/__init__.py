@@ -254,6 +254,12 @@ COMMANDS: Mapping[str, Command] = {
             "--warehouse lake.audit --cluster eu --group G --topic T --at 2026-11-21T02:10:30Z --json",
         ),
     ),
+    "rule": Command(
+        "Explain a rule: when it is reported, its causes, and what to do; without a name list all rules.",
+        optional="NAME",
+        first_word="",
+        examples=("", "GROUP_OFFLINE"),
+    ),
     "what-if": Command(
         "Simulate a group's history with other members, strategy or queues, and compare the backlogs.",
         required="--warehouse",
@@ -339,7 +345,7 @@ COMMANDS: Mapping[str, Command] = {
 GROUPS: Mapping[str, str] = {
     "Record and load": "capture ingest",
     "Audit": "run backfill watch late task validate verify",
-    "Look": "status incidents explain what-if trends suggest compare clients runs report metrics",
+    "Look": "status incidents explain rule what-if trends suggest compare clients runs report metrics",
     "Keep": "notify maintain",
     "Set up": "setup demo sql examples dags version",
 }

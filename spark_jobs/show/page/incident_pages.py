@@ -65,6 +65,7 @@ def _link(incident: Incident, name: str, groups: GroupIds) -> dict[str, Any]:
 
 def _facts(incident: Incident) -> Iterator[tuple[str, str]]:
     yield "rule", incident.rule
+    yield "about the rule", incident_text.rule_command(incident)
     yield "cause", incident_text.causes_text(incident)
     yield "cluster", incident.cluster
     yield _counted("group", incident.consumer_groups)

@@ -59,7 +59,17 @@ def index() -> str:
 
 def rule_pages() -> dict[Path, str]:
     """The page of each rule, by its file."""
-    return {RULE_PAGES / f"{rule.name}.md": "\n".join(_page(rule)) + "\n" for rule in RULES}
+    return {RULE_PAGES / f"{rule.name}.md": rule_page(rule) for rule in RULES}
+
+
+def rule_page(rule: Rule) -> str:
+    """The page of a rule, in Markdown."""
+    return "\n".join(_page(rule)) + "\n"
+
+
+def first_sentence(rule: Rule) -> str:
+    """The first sentence of what the rule means."""
+    return rule.meaning.partition(". ")[0].removesuffix(".") + "."
 
 
 def glossary() -> str:
@@ -96,7 +106,7 @@ def _limit(limit: Limit) -> str:
 
 
 def _row(rule: Rule) -> str:
-    return f"- [{rule.name}](rules/{rule.name}.md): {rule.meaning.partition('. ')[0].removesuffix('.')}."
+    return f"- [{rule.name}](rules/{rule.name}.md): {first_sentence(rule)}"
 
 
 def _page(rule: Rule) -> Iterator[str]:

@@ -50,6 +50,13 @@ def incident_lines(incident: Incident, *, began_unseen: bool = False) -> Iterato
     yield from (TextLine(text, 1) for text in cost_texts(incident))
     yield from _parts("Root cause", incident.root_causes)
     yield from _parts("Symptoms", incident.symptoms)
+    yield TextLine("", 0)
+    yield TextLine(f"About the rule: {rule_command(incident)}", 0)
+
+
+def rule_command(incident: Incident) -> str:
+    """The command that shows the page of the incident's rule."""
+    return f"rebalance-audit rule {incident.rule}"
 
 
 def advice_text(incident: Incident, written: Callable[[datetime], str] = format_utc) -> str:

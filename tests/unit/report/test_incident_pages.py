@@ -93,6 +93,7 @@ def test_a_page_says_what_happened_what_to_do_and_what_it_did_to_each_group(open
         "What to do: Nothing now: each connection had a client id of its own at 2026-03-01 10:50:00. "
         "To prevent it, or if it happens again: Make it unique.",
         "twins Consumers of twins share the client id twin No consumer of twins owns t b:1 1,234 40.0",
+        "rule DUPLICATE_CLIENT_ID about the rule rebalance-audit rule DUPLICATE_CLIENT_ID "
         "cause FIXED_INSTANCE_NAME cluster c group twins topic t 2 queues t b:0-1 consumer twin",
         "ERROR UNASSIGNED_QUEUE DUPLICATE_CLIENT_ID; a symptom twins t b:1",
     ):
