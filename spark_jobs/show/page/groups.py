@@ -56,7 +56,7 @@ def group_page(rows: GroupRows, interval: Interval, requested: Interval, id: str
     if len(numbers) > ROWS:
         notes.append(f"{len(numbers) - ROWS} of {len(numbers)} members are left out of the chart.")
     if quiet:
-        notes.append(f"Not drawn, as they had no problem and no known backlog: {', '.join(quiet)}.")
+        notes.append(f"Not drawn, as no message is known to have been there: {', '.join(quiet)}.")
     if names[TOPICS:]:
         notes.append(f"More topics, without charts: {', '.join(names[TOPICS:])}.")
     return {
@@ -100,15 +100,19 @@ def _joined_run(run: Sequence[Row]) -> Row:
 
 
 def _topics(rows: GroupRows) -> tuple[list[str], list[str]]:
-    """Topics to show, most problems first, retry topics last; and quiet retry topics: no problem, no backlog."""
+    """Topics to show, most problems first, retry topics last; and quiet retry topics, into which no message came. One
+    with wrong owners is quiet only if its backlog is known.
+    """
     problem_counts = {state["topic"]: 0 for state in rows.states}
-    backlogged = {row["topic"] for row in rows.backlog if row["lag_max"]}
+    used = {row["topic"] for row in rows.backlog if row["lag_max"] or row["produced"]}
+    unknown = problem_counts.keys() - {row["topic"] for row in rows.backlog}
+    unknown |= {row["topic"] for row in rows.backlog if row["lag_max"] is None}
     for span in rows.ownership:
         problem_counts[span["topic"]] += len(span["owners"]) != 1
     quiet = {
         name
         for name in problem_counts
-        if name.startswith(RETRY) and not problem_counts[name] and name not in backlogged
+        if name.startswith(RETRY) and name not in used and not (problem_counts[name] and name in unknown)
     }
     names = sorted(
         problem_counts.keys() - quiet, key=lambda name: (name.startswith(RETRY), -problem_counts[name], name)

@@ -64,8 +64,10 @@ def _has_ended(incident: Incident, moment: int) -> bool:
 
 
 _ROW_PIXELS = 24
-#: Width of the frame on a usual screen, and of a letter: a label that would not fit is not drawn.
-_FRAME_PIXELS, _LETTER_PIXELS = 1000, 6.3
+#: Width of the frame on a usual screen, of a letter, and of what is free around a label.
+_FRAME_PIXELS, _LETTER_PIXELS, _FREE_PIXELS = 1000, 6.3, 24
+#: Letters of a shortened label, at least: with room for fewer, there is none.
+_FEWEST = 12
 #: The part of the time axis behind the interval's end, for the label of an incident that continues.
 _MARGIN = 0.07
 _TIPS = {"incident": "@headline", "what": "@what", "groups": "@groups", "time": "@time", "peak backlog": "@cost"}
@@ -112,7 +114,6 @@ def _bar(incident: Incident, interval: Interval) -> dict[str, Any]:
         "groups": names_text(incident.consumer_groups, 8),
         "time": time_text(incident, clock),
         "cost": peak_text(incident),
-        "rule": incident.rule,
         "earlier": _ms(incident.opened_at) < left,
         "goes_on": "open" if resolved is None else "ends later" if resolved > end else "",
     }
@@ -154,7 +155,9 @@ def _draw_bars(chart: figure, bars: Sequence[Row]) -> None:
 
 
 def _labels(row: Sequence[Row], start: float, end: float) -> Iterator[Row]:
-    """Each bar's label, headline or rule, where it fits first: in the solid part, the pale part, behind, or before."""
+    """Each bar's headline where it fits first: in the solid part, the pale part, behind, or before. It is shortened
+    where most room is if it fits nowhere.
+    """
     free_from, pixel = start, (end - start) / _FRAME_PIXELS
     for bar, next_left in zip(row, [*(bar["left"] for bar in row[1:]), end], strict=True):
         left, seen, right = bar["left"], bar["seen"], bar["right"]
@@ -165,13 +168,17 @@ def _labels(row: Sequence[Row], start: float, end: float) -> Iterator[Row]:
             {"x": left, "room": left - free_from, "ink": INK, "align": "right"},
         )
         free_from = right
-        for text, place in ((text, place) for text in (bar["headline"], bar["rule"]) for place in places):
-            width = (len(text) * _LETTER_PIXELS + 24) * pixel
-            if width < place["room"]:
-                offset = -6 if place["align"] == "right" else 16 if bar["earlier"] else 6
-                yield place | {"y": bar["y"], "label": text, "offset": offset}
-                free_from += width if place["x"] == right else 0
-                break
+        letters = [int((place["room"] / pixel - _FREE_PIXELS) / _LETTER_PIXELS) for place in places]
+        most = next((fitting for fitting in letters if fitting >= len(bar["headline"])), max(letters))
+        if most >= _FEWEST:
+            place, text = places[letters.index(most)], _cut(bar["headline"], most)
+            offset = -6 if place["align"] == "right" else 16 if bar["earlier"] else 6
+            yield place | {"y": bar["y"], "label": text, "offset": offset}
+            free_from += (len(text) * _LETTER_PIXELS + _FREE_PIXELS) * pixel if place["x"] == right else 0
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"
 
 
 def _draw_labels(chart: figure, labels: Sequence[Row]) -> None:

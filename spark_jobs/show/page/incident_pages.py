@@ -42,6 +42,7 @@ def incident_page(incident: Incident, groups: GroupIds, findings: Mapping[str, s
         "more_groups": max(0, len(incident.consumer_groups) - 3),
         "time": incident_text.time_text(incident, clock),
         "advice": incident_text.advice_text(incident, clock),
+        "commands": incident_text.commands_by_kind(incident),
         "deletion": incident_text.deletion_text(incident.resolution),
         "peak": incident_text.peak_text(incident),
         "cost": " ".join(incident_text.cost_texts(incident)),

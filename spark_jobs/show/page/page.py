@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import bokeh
@@ -14,7 +15,7 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.window import from_micros
-from spark_jobs.domain.phrases import rate_text
+from spark_jobs.domain.phrases import names_text, rate_text
 from spark_jobs.show.fleet import PARTS
 from spark_jobs.show.page.groups import GroupRows, group_page
 from spark_jobs.show.page.incident_pages import INCIDENTS, incident_section
@@ -61,7 +62,7 @@ def page(content: PageContent) -> str:
     return rendered(
         "page.html",
         content=content,
-        title=_title(fleet),
+        title=_title(fleet, content.interval),
         fleet=fleet,
         groups=[group | _fleet_facts(fleet_rows[group["id"]], shown) for group in groups],
         incidents=incident_section(content.incidents, content.requested, ids, groups, content.coverage),
@@ -83,10 +84,12 @@ def _fleet_facts(row: Row, incidents: Iterable[Incident]) -> dict[str, Any]:
     return {"row": row, "incidents": involving}
 
 
-def _title(fleet: Sequence[Row]) -> str:
-    if len(fleet) == 1:
-        return f"Consumer group {fleet[0]['consumer_group']}"
-    return f"Consumer load balancing of {', '.join(sorted({row['cluster'] for row in fleet}))}"
+def _title(fleet: Sequence[Row], interval: Interval) -> str:
+    """The group or the clusters, the days of the interval, and the zone."""
+    named = f"Consumer group {fleet[0]['consumer_group']} of" if len(fleet) == 1 else "Consumer load balancing of"
+    clusters = names_text(sorted({row["cluster"] for row in fleet}))
+    days = dict.fromkeys(clock(moment)[:10] for moment in (interval.start, interval.end - timedelta(microseconds=1)))
+    return f"{named} {clusters}, {' – '.join(days)} (UTC)"
 
 
 def _fleet_row(row: Row, id: str | None) -> dict[str, Any]:

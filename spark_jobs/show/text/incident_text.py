@@ -75,9 +75,14 @@ def advice_text(incident: Incident, written: Callable[[datetime], str] = format_
 
 def _commands(incident: Incident) -> Iterator[TextLine]:
     """The commands, and below those of one kind what to look for in their output."""
-    for sentence, commands in groupby(incident.commands, look_for):
+    for commands, sentence in commands_by_kind(incident):
         yield from (TextLine(command, 1) for command in commands)
         yield TextLine(sentence, 2)
+
+
+def commands_by_kind(incident: Incident) -> list[tuple[list[str], str]]:
+    """The commands of each kind, and what to look for in their output."""
+    return [([*commands], sentence) for sentence, commands in groupby(incident.commands, look_for)]
 
 
 def incidents_text(incidents: Sequence[Incident], coverage: Coverage) -> str:

@@ -94,7 +94,7 @@ def test_the_page_says_where_its_numbers_come_from(
 
 def test_one_group_is_a_page_of_its_own(audited: Audited) -> None:
     page = report(DeltaTables(audited.warehouse), Scope(RECORDED, "demo", "geo-service"), lambda _: None)
-    assert "<title>Consumer group geo-service</title>" in page
+    assert "<title>Consumer group geo-service of demo, 2026-11-21 (UTC)</title>" in page
     assert "payment-service" not in page
 
 

@@ -87,14 +87,14 @@ def test_a_tooltip_says_what_when_and_how_much_and_a_click_opens_the_page() -> N
     assert bar["time"] == "From 2026-03-01 10:10:00 to 2026-03-01 10:20:00 (10 min 00 s)."
 
 
-def test_a_label_is_drawn_where_it_fits() -> None:
-    """A thousand pixels are an hour: the headline of 43 letters needs 18 minutes, the rule of 19 nine."""
+def test_a_headline_is_drawn_where_it_fits_and_shortened_where_most_room_is() -> None:
+    """A thousand pixels are an hour: a headline of 43 letters needs 18 minutes, and ten minutes are 24 letters."""
     incidents = [
         incident(0, 3000, "inside"),
         incident(0, 60, "behind"),
         incident(3000, 3060, "before"),
         *(incident(0, 60, "next"), incident(700, 760, "next"), incident(900, 3600, "next", headline="x" * 999)),
-        *(incident(0, 60, "full"), incident(100, 3600, "full", headline="x" * 999, rule="y" * 999)),
+        *(incident(0, 60, "full"), incident(300, 360, "full"), incident(400, 3600, "full", headline="x" * 999)),
     ]
     labelled = {mark["label"]: (mark["x"], mark["ink"]) for mark in drawn(*incidents, renderer="labels")}
     assert labelled[incidents[0].headline] == (ms(0), "#FFFFFF")
@@ -105,5 +105,7 @@ def test_a_label_is_drawn_where_it_fits() -> None:
     labels = drawn(*both, renderer="labels")
     assert [(mark["x"], mark["align"]) for mark in labels] == [(ms(60), "left"), (ms(1400), "left")]
     assert [mark["align"] for mark in drawn(incidents[2], renderer="labels")] == ["right"]
-    assert [mark["label"] for mark in drawn(*incidents[3:6], renderer="labels")] == ["DUPLICATE_CLIENT_ID"] * 2
-    assert drawn(*incidents[6:], renderer="labels") == []
+    shortened = ["Consumers of next share…", f"{'x' * 114}…"]
+    assert [mark["label"] for mark in drawn(*incidents[3:6], renderer="labels")] == shortened
+    # Room for eleven letters is too little.
+    assert [mark["x"] for mark in drawn(*incidents[6:], renderer="labels")] == [ms(400)]

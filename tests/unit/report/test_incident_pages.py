@@ -225,3 +225,12 @@ def test_a_name_stays_text_in_incidents_and_trends(open_page: Open, name: str) -
     seen.page.wait_for_selector("#trends", state="visible")
     assert name in seen.page.inner_text("#trends tbody")
     seen.check_inert()
+
+
+def test_a_long_command_wraps_on_a_narrow_screen(open_page: Open) -> None:
+    command = "mqadmin updateTopic -n NAMESRV -b ADDRESS_OF_broker-a -t " + "legacy" * 20
+    seen = open_page(shown(replace(TWINS, commands=(command,))), "#incident-twins-600").page
+    seen.set_viewport_size({"width": 420, "height": 900})
+    assert seen.evaluate(
+        "() => { const pre = document.querySelector('pre'); return pre.scrollWidth <= pre.clientWidth; }"
+    )

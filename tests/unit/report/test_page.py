@@ -244,7 +244,7 @@ def test_where_one_group_was_asked_for_there_is_no_fleet(open_page: Open) -> Non
     seen = open_page(report(), drawn="group-1")
     assert not seen.page.is_visible("#fleet")
     assert seen.page.locator(".back").count() == 0
-    assert seen.page.title() == "Consumer group twins"
+    assert seen.page.title() == "Consumer group twins of c, 2026-03-01 (UTC)"
 
 
 def test_a_group_without_findings_has_its_sentence(open_page: Open) -> None:

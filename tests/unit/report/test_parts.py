@@ -1,15 +1,19 @@
 """Parts of the page, without a browser: week by week, the conditions of a group, the glossary."""
 
+from dataclasses import replace
 from html import unescape
 from typing import Any
 
+import pytest
+
 from spark_jobs.domain.glossary import TERMS
 from spark_jobs.domain.incidents.trends import WEEK, GroupTrend, GroupWeek
-from spark_jobs.show.page.groups import conditions
+from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.show.page.groups import conditions, group_page
 from spark_jobs.show.page.page import TRENDS, page, trend_rows
 from spark_jobs.show.trends import is_compared
-from tests.support.pages import content, finding, troubled, twins
-from tests.support.times import START
+from tests.support.pages import content, finding, fleet_row, incident, lag, span, state, troubled, twins
+from tests.support.times import HOUR, START, at
 
 UNSEEN = GroupWeek(START, START + WEEK, 0, None, None, None, None, 0.0)
 CALM = GroupWeek(START + WEEK, START + 2 * WEEK, 1, 10.0, 5, 100, 90.0, 0.5)
@@ -76,3 +80,41 @@ def test_every_term_is_explained_on_the_page() -> None:
     terms = unescape(after.partition("</details>")[0])
     assert [term.name for term in TERMS if f"<dt>{term.name}</dt><dd>{term.meaning}" not in terms] == []
     assert "RocketMQ: AllocateMessageQueueStrategy" in terms
+
+
+@pytest.mark.parametrize(
+    ("lags", "produced", "is_drawn"),
+    [((0, 0), 0, False), ((0, 0), 5, True), ((0, 5), 0, True), ((None, None), None, True)],
+)
+def test_a_retry_topic_without_owner_is_drawn_unless_no_message_came(
+    lags: tuple[int | None, int | None], produced: int | None, is_drawn: bool
+) -> None:
+    retry = {"topic": "%RETRY%g"}
+    backlog = [lag(0, 3600, 0, *lags) | {"produced": produced} | retry]
+    states = [state(0, 3600, None, **retry)]
+    rows: dict[str, Any] = {"ownership": [span(0, 3600, 0, **retry)], "states": states, "backlog": backlog}
+    shown = group_page(replace(twins(fleet_row("g")), samples={}, **rows), HOUR, HOUR, "group-1")
+    assert [topic["name"] for topic in shown["topics"]] == ["%RETRY%g"] * is_drawn
+    not_drawn = "Not drawn, as no message is known to have been there: %RETRY%g."
+    assert shown["notes"] == ([] if is_drawn else [not_drawn])
+
+
+@pytest.mark.parametrize(
+    ("end", "clusters", "title"),
+    [
+        (3600, "c", "Consumer load balancing of c, 2026-03-01 (UTC)"),
+        (14 * 3600, "c", "Consumer load balancing of c, 2026-03-01 (UTC)"),
+        (15 * 3600, "abcde", "Consumer load balancing of a, b, c and 2 more, 2026-03-01 – 2026-03-02 (UTC)"),
+    ],
+)
+def test_the_title_names_clusters_and_days(end: int, clusters: str, title: str) -> None:
+    others = tuple(fleet_row("g", cluster=cluster) for cluster in (*clusters, "c"))
+    html = page(content(others=others, interval=Interval(at(0), at(end))))
+    assert f"<title>{title}</title>" in html
+
+
+def test_a_command_has_what_to_look_for_below_it() -> None:
+    commands = ("mqadmin topicRoute -n NAMESRV -t t", "mqadmin topicRoute -n NAMESRV -t u")
+    html = page(content(twins(troubled()), incidents=(replace(incident(0, 60), commands=commands),)))
+    look_for = "Look in queueDatas for each broker: perm 6 is read and write, 4 read only, 2 write only."
+    assert f'<pre>{commands[0]}\n{commands[1]}</pre><p class="output">{look_for}</p>' in html
