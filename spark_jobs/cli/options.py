@@ -276,6 +276,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--spare": _value(
         "N", "with --size of all groups: members beyond the minimum that are not too many (default: 1)", type=_number
     ),
+    "--top": _value("N", "with --size of all groups: only the N worst", type=_positive),
     "--textfile": _value("FILE", "file for node_exporter's textfile collector; metrics: stdout if not given"),
     "--serve": _value("ADDRESS", "serve /metrics there until SIGTERM, for example :9108", type=_address),
     "--html": _value("FILE", "HTML file with the backlogs of all cases in one chart"),
@@ -296,7 +297,7 @@ EXCLUSIVE = (
 FILTERS = frozenset(
     (
         *("--cluster", "--group", "--groups", "--topic", "--client", "--table"),
-        *("--interval", "--last", "--open", "--id", "--rule", "--severity", "--at-least"),
+        *("--interval", "--last", "--open", "--id", "--rule", "--severity", "--at-least", "--top"),
     )
 )
 #: Options whose value may look like an option.

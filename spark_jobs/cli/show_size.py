@@ -105,13 +105,17 @@ _FLEET_NOTE = (
 )
 
 
-def show_fleet(console: Console, interval: Interval, needs: Sequence[FleetRow]) -> None:
-    """One row per group; below them how many have each verdict."""
+def show_fleet(console: Console, interval: Interval, needs: Sequence[FleetRow], top: int | None = None) -> None:
+    """One row per group, or for the first `top` ones; below them how many have each verdict."""
     counts = Counter(need.verdict for _, _, need in needs)
     verdicts = ", ".join(f"{counts[verdict]:,} {verdict}" for verdict in SizeVerdict if counts[verdict])
     observed = _observed(interval, max((need.observed_share or 0.0 for _, _, need in needs), default=None), "up to ")
-    summary = f"{count(len(needs), 'group')}: {verdicts}. {observed}. {_FLEET_NOTE}"
-    show_table(console, f"{observed} (UTC)", _FLEET_COLUMNS, needs, summary)
+    shown = needs[:top]
+    fewer = f", {len(shown):,} shown" if len(shown) < len(needs) else ""
+    summary = f"{count(len(needs), 'group')}{fewer}: {verdicts}. {observed}. {_FLEET_NOTE}"
+    several_clusters = len({cluster for cluster, *_ in needs}) > 1
+    columns = [column for column in _FLEET_COLUMNS if several_clusters or column is not _CLUSTER]
+    show_table(console, f"{observed} (UTC)", columns, shown, summary)
 
 
 def fleet_document(interval: Interval, needs: Sequence[FleetRow]) -> dict[str, Any]:
@@ -120,22 +124,29 @@ def fleet_document(interval: Interval, needs: Sequence[FleetRow]) -> dict[str, A
     return {"interval": interval, "groups": groups}
 
 
-def _busiest_of_fleet(row: FleetRow) -> str:
-    need = row[2]
-    return percent_text(need.busiest) + ("" if need.bottleneck is None else f" ({need.bottleneck.lower()})")
+def _bottleneck(row: FleetRow) -> str:
+    return (row[2].bottleneck or "").lower()
 
 
-def _reason_word(row: FleetRow) -> str:
-    return f"({row[2].reason})" if row[2].reason else ""
+def _needed(row: FleetRow) -> str:
+    return "-" if row[2].needed is None else f"{row[2].needed:,}"
 
 
+def _in_brackets(text: str | None) -> str:
+    return f"({text})" if text else ""
+
+
+_CLUSTER = Column[FleetRow]("cluster", lambda row: row[0], "cluster={}", fold=True)
+#: A line per group: a narrow terminal leaves out the reason first. It is there only if each stays on its line.
 _FLEET_COLUMNS: tuple[Column[FleetRow], ...] = (
-    Column("group\ncluster", lambda row: (row[1], row[0]), "cluster={1} group={0}", fold=True),
+    _CLUSTER,
+    Column("group", lambda row: row[1], "group={}", fold=True, enough=40),
     Column("verdict", lambda row: row[2].verdict.value, "verdict={}", fixed=True),
-    measure("members", "members", lambda row: number_text(row[2].members)),
-    measure("queues", "queues", lambda row: number_text(row[2].queues)),
-    measure("all\nmembers", "all_members", lambda row: percent_text(row[2].utilization)),
-    measure("busiest\nmember", "busiest_member", _busiest_of_fleet),
-    measure("members\nneeded", "needed", lambda row: "-" if row[2].needed is None else f"{row[2].needed:,}"),
-    Column("no verdict because", lambda row: row[2].reason or "", _reason_word, drop=1),
+    measure("members", "members", lambda row: number_text(row[2].members), fixed=True),
+    measure("queues", "queues", lambda row: number_text(row[2].queues), fixed=True, drop=2),
+    measure("all\nmembers", "all_members", lambda row: percent_text(row[2].utilization), fixed=True, drop=3),
+    measure("busiest\nmember", "busiest_member", lambda row: percent_text(row[2].busiest), fixed=True),
+    Column("bottleneck", _bottleneck, lambda row: _in_brackets(_bottleneck(row)), fixed=True, drop=1),
+    measure("members\nneeded", "needed", _needed, fixed=True),
+    Column("no verdict because", lambda row: row[2].reason or "", lambda row: _in_brackets(row[2].reason), drop=4),
 )

@@ -72,8 +72,9 @@ def _size(arguments: Namespace) -> int:
     goals, load = _sizing_of(arguments)
     if not arguments.group:
         return _fleet_size(arguments, goals, load)
-    if arguments.spare is not None:
-        raise CaseError("--spare is for the verdicts on all groups: leave out --group or --spare")
+    for name in ("spare", "top"):
+        if getattr(arguments, name) is not None:
+            raise CaseError(f"--{name} is for the verdicts on all groups: leave out --group or --{name}")
     with opened(arguments) as warehouse:
         answer = warehouse.size(arguments.group, **goals._asdict(), load=load, **_request(arguments, warehouse))
     if not answered(arguments, show_size.size_document(answer.group, answer.size)):
@@ -97,8 +98,8 @@ def _fleet_size(arguments: Namespace, goals: Goals, load: float) -> int:
     with opened(arguments) as warehouse:
         request = _request(arguments, warehouse)
         answer = warehouse.fleet_size(goals.utilization or 1.0, load=load, spare=spare, **request)
-    if not answered(arguments, show_size.fleet_document(answer.interval, answer.needs)):
-        show_size.show_fleet(Console(), answer.interval, answer.needs)
+    if not answered(arguments, show_size.fleet_document(answer.interval, answer.needs[: arguments.top])):
+        show_size.show_fleet(Console(), answer.interval, answer.needs, arguments.top)
     return ExitCode.CLEAN
 
 
@@ -112,7 +113,7 @@ def _sizing_of(arguments: Namespace) -> tuple[Goals, float]:
 
 def _check_goals(arguments: Namespace) -> None:
     """Raises `CaseError` for an option of `--size` without it."""
-    for name in ("utilization_below", "backlog_below", "drained_within", "spare"):
+    for name in ("utilization_below", "backlog_below", "drained_within", "spare", "top"):
         if getattr(arguments, name) is not None:
             raise CaseError(f"--{name.replace('_', '-')} belongs to --size: add --size, or leave it out")
 

@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 
 from schemas import AUDIT_RUNS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, Table
+from spark_jobs.cli.show_size import show_fleet
 from spark_jobs.cli.show_what_if import pace_text, show_plan
 from spark_jobs.config import Configuration
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.show.what_if import GroupSteps
+from spark_jobs.what_if.fleet_size import FleetNeed, SizeVerdict
 from spark_jobs.what_if.pace import MemberPace
 from spark_jobs.what_if.plan import Plan, PlannedMember, PlannedSize
 from tests.support.commands import Typed
@@ -185,9 +187,41 @@ def test_what_was_hardly_observed_gets_no_verdict(example_warehouse: str, typed:
         assert all(f"observed for {observed} of the time)" in line for line in groups if "pop-service" not in line)
     (notify,) = (line for line in groups if "notify-service" in line)
     assert notify.endswith("needed=- (open incident: SUBSCRIPTION_MISMATCH; observed for 41 % of the time)")
+    (worst,) = typed("what-if --size --top 1 --json", warehouse=example_warehouse).document["groups"]
+    assert worst["consumer_group"] == "legacy-import"
     *_, summary, reason = typed("what-if --size --group notify-service", warehouse=example_warehouse).lines
     assert summary.startswith("Observed: 24 min 27 s (2 %) of 2026-11-20T03:00Z/2026-11-21T03:00Z. The fewest members")
     assert reason == ("This is no recommendation: open incident: SUBSCRIPTION_MISMATCH; observed for 2 % of the time.")
+
+
+_NEEDS = [
+    ("c", "payment-service-of-the-other-side", FleetNeed(SizeVerdict.NOT_BY_MEMBERS, 12, 64, 0.5, 1.57, "LISTENER")),
+    ("c", "flapper", FleetNeed(SizeVerdict.UNKNOWN, reason="open incident: FLAPPING_MEMBER")),
+]
+
+
+def sizes(needs: Sequence[tuple[str, str, FleetNeed]], width: int, top: int | None = None) -> list[str]:
+    return shown(lambda console: show_fleet(console, HOUR, needs, top), width, on_terminal=True)
+
+
+def test_the_sizes_of_all_groups_are_a_line_each() -> None:
+    _, _, first, second, _, payment, flapper, _, *_ = sizes(_NEEDS, 80)
+    assert (first.split(), second.split()) == (
+        ["busiest", "members"],
+        ["group", "verdict", "members", "member", "needed"],
+    )
+    assert payment.split() == ["payment-service-of-the-other-side", "NOT_BY_MEMBERS", "12", "157", "%", "-"]
+    assert flapper.split() == ["flapper", "UNKNOWN", "unknown", "unknown", "-"]
+    wide = sizes(_NEEDS, 160)
+    assert wide[5].split()[2:] == ["12", "64", "50", "%", "157", "%", "listener", "-"]
+    assert wide[6].endswith("-  open incident: FLAPPING_MEMBER ")
+
+
+def test_the_worst_sizes_are_shown_and_all_are_counted() -> None:
+    lines = sizes(_NEEDS, 80, top=1)
+    assert not any("flapper" in line for line in lines)
+    assert any(line.startswith("2 groups, 1 shown: 1 NOT_BY_MEMBERS, 1 UNKNOWN.") for line in lines)
+    assert any("west" in line for line in sizes([*_NEEDS, ("west", "g", _NEEDS[1][2])], 80))
 
 
 def test_as_json(warehouse: str, what_if: Typed) -> None:
@@ -281,6 +315,8 @@ def test_a_case_that_can_be_played(warehouse: str, words: list[str], what_if: Ty
         ("--size --plan 2", "--size tries groups of other sizes: leave out --plan 2"),
         ("--members +1 --backlog-below 5", "--backlog-below belongs to --size: add --size"),
         ("--size --spare 2", "--spare is for the verdicts on all groups: leave out --group or --spare"),
+        ("--size --top 2", "--top is for the verdicts on all groups: leave out --group or --top"),
+        ("--members +1 --top 2", "--top belongs to --size: add --size"),
         ("--members +1 --spare 2", "--spare belongs to --size: add --size"),
         ("--case", "argument --case: expected one argument"),
         ("--case '--odd 3'", "the case '--odd 3' has no '--odd'"),
