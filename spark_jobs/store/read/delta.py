@@ -147,14 +147,17 @@ class DeltaTables:
         try:
             return self._at(table, version)
         except TableNotFoundError as error:
+            self._opened.clear()
             raise self.location.without(table) from error
         except Exception as error:
             raise self._failed(table, error) from error
 
     def _at(self, table: Table, version: int | None) -> DeltaTable:
-        """The table at this version, opened once; the newest follows what was committed since."""
+        """The table at this version, opened once, and again after an error; the newest follows later commits."""
         newest = self._opened.get((table.name, None))
         if newest is not None and version is None:
+            if not DeltaTable.is_deltatable(self.uri(table)):  # which following does not notice
+                raise TableNotFoundError(table.name)
             newest.update_incremental()
         if newest is not None and version in (None, newest.version()):
             return newest
@@ -184,6 +187,7 @@ class DeltaTables:
         return f"{name}{scheme}{path}/{table.name}"
 
     def _failed(self, table: Table, error: Exception, done: str = "read") -> WarehouseError:
+        self._opened.clear()
         # Causes stand one below the other, in color: the last one says what to mend.
         causes = _COLOR.sub("", str(error)).replace("↳", ":").split() or [type(error).__name__]
         reason = " ".join(causes).replace(" :", ":")[:_LONGEST_ERROR]

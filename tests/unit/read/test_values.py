@@ -1,5 +1,6 @@
 """Values that delta-rs reads and adds: Arrow's as Python's, conditions as SQL."""
 
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -120,3 +121,23 @@ def test_a_table_takes_rows_when_its_comments_have_other_words(tmp_path: Path) -
         table = Table("things", "", Struct(required("name", STRING, comment)), ("name",))
         tables.append(table, [{"name": name}])
     assert sorted(row["name"] for row in rows(tables.read(table, ["name"]))) == ["a", "b"]
+
+
+def test_a_table_that_was_opened_before_shows_what_became_of_it(tmp_path: Path) -> None:
+    """Rows that another process adds, their table that is gone, and one in its place."""
+    table = Table("things", "", Struct(required("name", STRING, "")), ("name",))
+    tables = delta_tables(str(tmp_path))
+
+    def names(version: int | None = None) -> list[str]:
+        return sorted(row["name"] for row in rows(tables.read(table, ["name"], version=version)))
+
+    for name, known in (("a", ["a"]), ("b", ["a", "b"])):
+        delta_tables(str(tmp_path)).append(table, [{"name": name}])
+        assert names() == known
+    first, *_ = (version for version in range(3) if names(version) == ["a"])
+    assert (names(first), names()) == (["a"], ["a", "b"])
+    shutil.rmtree(tmp_path / "things")
+    with pytest.raises(WarehouseError, match="there is no table things"):
+        names()
+    delta_tables(str(tmp_path)).append(table, [{"name": "c"}])
+    assert names() == ["c"]
