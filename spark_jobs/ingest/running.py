@@ -99,7 +99,7 @@ def _strategy(value: object, path: str) -> str:
 
 
 #: Column, the property of the client that says it, and how its text is read.
-_PROPERTIES: Mapping[str, tuple[str, Reader]] = {
+PROPERTIES: Mapping[str, tuple[str, Reader]] = {
     "strategy_class": ("allocateMessageQueueStrategy", _strategy),
     "message_model": ("messageModel", message_model),
     "consume_orderly": ("PROP_CONSUMEORDERLY", _flag),
@@ -122,7 +122,7 @@ _TABLES: Mapping[str, tuple[str, Reader]] = {
     "consume_status": ("statusTable", _consume_status),
 }
 #: What is not known of a client that did not answer in time.
-UNANSWERED: Columns = {"answered": False, "in_group": None, **dict.fromkeys((*_PROPERTIES, *_TABLES))}
+UNANSWERED: Columns = {"answered": False, "in_group": None, **dict.fromkeys((*PROPERTIES, *_TABLES))}
 #: Of a client that answered that it has no consumer of the group.
 NOT_IN_GROUP: Columns = UNANSWERED | {"answered": True, "in_group": False}
 
@@ -137,6 +137,6 @@ def running_info(body: object) -> Columns:
     return {
         "answered": True,
         "in_group": True,
-        **{column: properties.optional(name, read) for column, (name, read) in _PROPERTIES.items()},
+        **{column: properties.optional(name, read) for column, (name, read) in PROPERTIES.items()},
         **{column: record.optional(name, read) for column, (name, read) in _TABLES.items()},
     }
