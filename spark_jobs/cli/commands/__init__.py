@@ -198,6 +198,15 @@ COMMANDS: Mapping[str, Command] = {
             "--warehouse lake.audit --interval 2026-11-21/2026-11-22 --open --json",
         ),
     ),
+    "export": Command(
+        "Write the snapshots of one incident into a file that ingest reads, for a ticket or bug report.",
+        required="--warehouse --incident --out",
+        optional="--anonymous",
+        examples=(
+            "--warehouse ./warehouse --incident 9c1f0a52 --out case.jsonl.gz",
+            "--warehouse lake.audit --incident 9c1f0a52 --out case.jsonl.gz --anonymous",
+        ),
+    ),
     "trends": Command(
         "Compare the last weeks of every group: incidents, wrong owners, rebalances; what got worse comes first.",
         required="--warehouse",
@@ -345,7 +354,7 @@ COMMANDS: Mapping[str, Command] = {
 GROUPS: Mapping[str, str] = {
     "Record and load": "capture ingest",
     "Audit": "run backfill watch late task validate verify",
-    "Look": "status incidents explain rule what-if trends suggest compare clients runs report metrics",
+    "Look": "status incidents explain rule what-if trends suggest compare clients runs report export metrics",
     "Keep": "notify maintain",
     "Set up": "setup demo sql examples dags version",
 }

@@ -36,7 +36,7 @@ _SYSTEM_TOPICS = frozenset(
         "CHECKPOINT_TOPIC",
     )
 )
-_SYSTEM_TOPIC = "rmq_sys_"
+SYSTEM_TOPIC = "rmq_sys_"
 
 
 def is_of_users(group: str) -> bool:
@@ -51,4 +51,4 @@ def is_topic_of(topic: str, group: str) -> bool:
     """
     if topic.startswith(RETRY):
         return topic == RETRY + group
-    return topic not in _SYSTEM_TOPICS and not topic.startswith(_SYSTEM_TOPIC)
+    return topic not in _SYSTEM_TOPICS and not topic.startswith(SYSTEM_TOPIC)
