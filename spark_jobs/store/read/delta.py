@@ -1,6 +1,7 @@
 """Tables read by delta-rs: no JVM, a few milliseconds each."""
 
 import json
+import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from spark_jobs.store.read.stored import Filter, rows
 SCHEMES = {"": "", "file": "", "s3": "s3", "s3a": "s3", "gs": "gs", "abfs": "abfs", "abfss": "abfss"}
 
 
+_LOG = logging.getLogger(__name__)
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 #: Characters of what delta-rs says of an error.
 _LONGEST_ERROR = 500
@@ -147,23 +149,32 @@ class DeltaTables:
         try:
             return self._at(table, version)
         except TableNotFoundError as error:
-            self._opened.clear()
             raise self.location.without(table) from error
         except Exception as error:
             raise self._failed(table, error) from error
 
     def _at(self, table: Table, version: int | None) -> DeltaTable:
         """The table at this version, opened once, and again after an error; the newest follows later commits."""
-        newest = self._opened.get((table.name, None))
-        if newest is not None and version is None:
-            if not DeltaTable.is_deltatable(self.uri(table)):  # which following does not notice
-                raise TableNotFoundError(table.name)
-            newest.update_incremental()
+        newest = self._followed(table) if version is None else self._opened.get((table.name, None))
         if newest is not None and version in (None, newest.version()):
             return newest
         if (table.name, version) not in self._opened:
             self._opened[table.name, version] = DeltaTable(self.uri(table), version=version)
         return self._opened[table.name, version]
+
+    def _followed(self, table: Table) -> DeltaTable | None:
+        """The newest version, of a table that was opened before; None: it was not, or is gone, or made again."""
+        newest = self._opened.get((table.name, None))
+        if newest is None:
+            return None
+        try:
+            if DeltaTable.is_deltatable(self.uri(table)):
+                newest.update_incremental()
+                return newest
+        except DeltaError:
+            _LOG.debug("%s is opened again", table.name, exc_info=True)
+        self._opened.clear()
+        return None
 
     @staticmethod
     def columns(opened: DeltaTable) -> Any:
