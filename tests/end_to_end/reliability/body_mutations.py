@@ -27,14 +27,15 @@ def put(pattern: str, text: str) -> Change:
     return with_body(change)
 
 
-def number(limits: tuple[int, int], null: str) -> Texts:
-    """Texts for an integer between these."""
+def number(limits: tuple[int, int], null: str, text: str = "WRONG_TYPE") -> Texts:
+    """Texts for an integer between these; `text`: what becomes of one in quotes, as C++ clients write some."""
     every = {0, 1, -1, 99_999, *LONG, 2**63, *limits, limits[0] - 1, limits[1] + 1}
     stored, readable = ({one for one in every if first <= one <= last} for first, last in (limits, LONG))
     unreadable = [*map(str, every - readable), "1" * 5000, "NaN", "-", "01", "1e999"]
-    wrong = ['"1"', "1.5", "1e3", "true", "[1]", "{}", '"=1+1"']
+    wrong = ["1.5", "1e3", "true", "[1]", "{}", '"=1+1"']
     found = {ROW: [*map(str, stored)], "OUT_OF_RANGE": [*map(str, readable - stored)], "WRONG_TYPE": wrong}
-    return found | {"BODY_UNREADABLE": unreadable, null: [*found.get(null, []), "null"]}
+    found |= {"BODY_UNREADABLE": unreadable, null: [*found.get(null, []), "null"]}
+    return found | {text: [*found[text], '"1"']}
 
 
 def name(null: str) -> Texts:
@@ -83,7 +84,7 @@ FIELDS: Final[Mapping[str, Mapping[str, Texts]]] = {
         r'("mqTable":\{\{[^}]*"queueId":)\d+': number(COUNT, null=MISSING),
         r'("mqTable":\{\{"brokerName":)"[^"]*"': name(null=MISSING),
         rf'({_OWNED}"cachedMsgCount":)\d+': number(INT, null=ROW),
-        rf'({_OWNED}"commitOffset":)-?\d+': number(LONG, null=ROW),
+        rf'({_OWNED}"commitOffset":)-?\d+': number(LONG, null=ROW, text=ROW),
         rf'({_OWNED}"locked":)(?:true|false)': {"WRONG_TYPE": ["7", '"true"', "[]", "1.0"], ROW: ["null"]},
         r'("PROP_CONSUMER_START_TIMESTAMP":)"\d+"': {
             "WRONG_TYPE": ["7", '""', '"x"', '"=1+1"', '"1.5"', f'"{"1" * 20}"', '"+1"', r'"\u0661"'],
