@@ -81,7 +81,7 @@ def _waiting(step: AuditedStep, start: int, end: int) -> int:
     topics moved; else 0.
     """
     every = (samples for topic, samples in step.history.offsets.items() if not topic.startswith(RETRY))
-    seen = [(samples, samples.inside(start, end + 1)) for samples in every]
+    seen = [(samples, samples.inside(start, min(end + 1, step.window.end))) for samples in every]
     is_short = end - start < step.settings.thresholds.stalled_after_seconds * SECOND
     if is_short or any(samples.forward[rows][1:].any() for samples, rows in seen):
         return 0
