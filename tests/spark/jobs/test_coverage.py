@@ -70,6 +70,7 @@ def test_spark_reads_the_same(spark: SparkSession, warehouse: Warehouse) -> None
     assert trends_of(by_spark, Scope(), 7).groups == trends_of(by_delta, Scope(), 7).groups != ()
 
 
+@pytest.mark.slow
 def test_what_each_run_publishes(spark: SparkSession, warehouse: Warehouse) -> None:
     only_g = audited(spark, warehouse, cluster="alive", consumer_group="g")
     assert published(warehouse) == {("alive", "g"): (3600, 3600)}
