@@ -89,6 +89,14 @@ def status_samples(client: ClientHistory) -> StatusSamples:
     )
 
 
+def rows_of(client: ClientHistory, topic: str, start: int, end: int) -> NDArray[np.int64]:
+    """The rows of its `status_samples` about the topic in `[start, end)`, microseconds."""
+    samples, seen = status_samples(client), client.series.inside(start, end)
+    first, stop = np.searchsorted(samples.snapshot, (seen.start, seen.stop))
+    number = samples.topics.index(topic) if topic in samples.topics else -1
+    return np.asarray(first + np.flatnonzero(samples.topic[first:stop] == number))
+
+
 def _most_per_call(series: Series[ClientState]) -> NDArray[np.int64]:
     """Per snapshot the messages that one call of the listener gets at most."""
     most = [

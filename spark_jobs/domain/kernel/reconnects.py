@@ -88,9 +88,9 @@ def _are_short(spans: Sequence[Span[Membership]], client_id: str) -> bool:
     lists = Counter[Connection]()
     for span in spans:
         for connection in set(span.state.connections):
-            lists[connection] += (2 if span.seen_at > span.start else 1) if connection.client_id == client_id else 0
-    own = [number for number in lists.values() if number]
-    return 2 * own.count(1) > len(own)
+            if connection.client_id == client_id:
+                lists[connection] += 2 if span.seen_at > span.start else 1
+    return 2 * [*lists.values()].count(1) > len(lists)
 
 
 def _lists(step: AuditedStep, broker: str, client_id: str) -> bool:

@@ -10,7 +10,7 @@ from spark_jobs.domain.diagnosis.measure import pulling_by_hand
 from spark_jobs.domain.diagnosis.table import LINE_OF, StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import ClientReport, unwell_spans
-from spark_jobs.domain.kernel.consume_statuses import span_of_snapshot, status_samples
+from spark_jobs.domain.kernel.consume_statuses import rows_of, span_of_snapshot, status_samples
 from spark_jobs.domain.model.clients import HungCause
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Mask, Numbers
@@ -79,10 +79,8 @@ def _consumes(step: AuditedStep, interval: RebalanceInterval) -> Mapping[str, tu
     rates = {}
     for client_id in dict.fromkeys(interval.client_ids):
         if client := step.history.clients.get(client_id):
-            samples, inside = status_samples(client), client.series.inside(interval.start, interval.end)
-            is_topic = np.array([topic == interval.topic for topic in samples.topics], dtype=bool)[samples.topic]
-            is_inside = (samples.snapshot >= inside.start) & (samples.snapshot < inside.stop)
-            rows = np.flatnonzero(is_topic & is_inside & ~np.isnan(samples.consumed_tps))
+            samples, rows = status_samples(client), rows_of(client, interval.topic, interval.start, interval.end)
+            rows = rows[~np.isnan(samples.consumed_tps[rows])]
             rates[client_id] = client.series.times[samples.snapshot[rows]], samples.consumed_tps[rows] > 0
     return rates
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from spark_jobs.domain.diagnosis.measure import pulling_by_hand
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.kernel.consume_statuses import Numbers, status_samples
+from spark_jobs.domain.kernel.consume_statuses import Numbers, rows_of, status_samples
 from spark_jobs.domain.kernel.offset_facts import Jump, begun_at_end_again, first_commits_at_end, offset_jumps
 from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
@@ -105,10 +105,7 @@ def _were_consumed(step: AuditedStep, topic: str, begun: Sequence[Jump]) -> bool
 
 def _rates(client: ClientHistory, topic: str, start: int, end: int) -> Numbers:
     """Messages a second of the topic that a client reports in `[start, end)`, one entry per snapshot."""
-    statuses, seen = status_samples(client), client.series.inside(start, end)
-    rows = (statuses.snapshot >= seen.start) & (statuses.snapshot < seen.stop)
-    number = statuses.topics.index(topic) if topic in statuses.topics else -1
-    return np.asarray(statuses.consumed_tps[rows & (statuses.topic == number)])
+    return np.asarray(status_samples(client).consumed_tps[rows_of(client, topic, start, end)])
 
 
 def _lost(step: AuditedStep, topic: str, jump: Jump, tolerance: int) -> int:

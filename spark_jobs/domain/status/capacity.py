@@ -321,11 +321,8 @@ def _did_not_keep_up(group: GroupInStep, group_limit: Limit) -> str | None:
 def _kept_up(group: GroupInStep) -> str:
     kept_up = _SOMEBODY_KEPT_UP if group.members is None else _NOTHING_WAITED
     answer = ADVICE[Limit.NO_BACKLOG] if group.members else kept_up
-    return answer.format(members=count(group.members or 0, "member"), queues=_queues(group))
-
-
-def _queues(group: GroupInStep) -> str:
-    return count(group.queues, "queue") if group.queues else "all queues"
+    queues = count(group.queues, "queue") if group.queues else "all queues"
+    return answer.format(members=count(group.members or 0, "member"), queues=queues)
 
 
 def _held_back(group: GroupInStep, held_back: HeldBack) -> str:
