@@ -101,7 +101,7 @@ def _oldest(group: Group) -> str:
     """Age of the oldest message not consumed, at its highest; null where nothing waited, or nothing is known."""
     age = group["oldest_message_ms"]
     if age is None:
-        return UNKNOWN if group["backlog_end"] is None else "no message waited"
+        return "no message waited" if group["backlog_end"] == 0 and not group.get("backlog_max") else UNKNOWN
     return f"had waited {duration_text(timedelta(milliseconds=age))}"
 
 

@@ -10,11 +10,15 @@ from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.window import MILLISECOND
 
 #: Threads are idle if so many percent of them, at most, are busy.
 _IDLE_PERCENT = 50
 #: A queue is pulled without a pause if pulls take such a part of the time. One that finds messages brings one at least.
 _PULLING = 0.5
+
+#: A pull that finds messages takes no such time: without one, a broker holds it for 20 s at most, then answers.
+_UNANSWERED_MS = 20_000
 
 
 class Pulled(NamedTuple):
@@ -43,6 +47,20 @@ def pulls_are_limit(step: AuditedStep, client_id: str, queue: MessageQueue, star
         return None
     pulled = pulled._replace(per_pull=max(pulled.per_pull, 1.0))
     return pulled if np.median(known) < pulled.per_pull + 1 else None
+
+
+def are_unanswered(step: AuditedStep, client_id: str, queue: MessageQueue, start: int, end: int) -> bool:
+    """Return whether the broker leaves pulls of a queue with a backlog in `[start, end)` without an answer: nothing is
+    in hand, and some last pull is so much older than others. One that finds messages is answered at once; the client
+    gives up after 30 s (`DefaultMQPushConsumer.consumerTimeoutMillisWhenSuspend`).
+    """
+    client = step.history.clients.get(client_id)
+    if client is None:
+        return False
+    samples = process_queue(client, queue, start, end)
+    ages = samples.times // MILLISECOND - samples.last_pull
+    is_idle = len(ages) > 0 and bool((samples.last_pull > 0).all()) and not np.median(samples.cached_count)
+    return is_idle and int(ages.max() - ages.min()) >= _UNANSWERED_MS
 
 
 def has_few_in_hand(step: AuditedStep, finding: Finding) -> bool:

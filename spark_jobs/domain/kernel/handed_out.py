@@ -5,9 +5,10 @@ With POP, and so for gRPC clients, the broker moves the offset when it hands mes
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.members import is_grpc
-from spark_jobs.domain.kernel.unseen import PROXY
+from spark_jobs.domain.kernel.unseen import by_proxies
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.statuses import Reason
+from spark_jobs.domain.model.window import SECOND, Time, common, covered
 
 
 def is_handed_out(step: AuditedStep, interval: RebalanceInterval) -> bool:
@@ -20,20 +21,20 @@ def is_handed_out(step: AuditedStep, interval: RebalanceInterval) -> bool:
 @cached_with_value
 def may_be_behind_proxies(step: AuditedStep) -> bool:
     """Return True if no broker listed a member, and the cluster has proxies that were not asked for members."""
-    if any(broker.startswith(PROXY) for broker in step.memberships) or any(
-        span.state.connections for spans in step.memberships.values() for span in spans
-    ):
+    listing = (span.state.connections for spans in step.memberships.values() for span in spans)
+    if by_proxies(step.memberships) or any(listing):
         return False
     proxies = (series.spans(step.window, step.settings.max_gap) for series in step.history.proxies.values())
     return any(span.state.connections for spans in proxies for span in spans)
 
 
+def seconds_listed_by_proxies(step: AuditedStep, time: Time) -> float:
+    """For how long a proxy lists members in a time, seconds."""
+    listing = (span for spans in by_proxies(step.memberships).values() for span in spans if span.state.connections)
+    return covered(shared for span in listing if (shared := common(time, span.time))) / SECOND
+
+
 def _are_remoting(step: AuditedStep) -> bool:
-    listed = {
-        connection.client_id
-        for broker, spans in step.memberships.items()
-        if broker.startswith(PROXY)
-        for span in spans
-        for connection in span.state.connections
-    }
+    spans = (span for of_proxy in by_proxies(step.memberships).values() for span in of_proxy)
+    listed = {client_id for span in spans for client_id in span.state.client_ids}
     return bool(listed) and not any(map(is_grpc, listed))

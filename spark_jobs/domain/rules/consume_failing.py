@@ -38,8 +38,9 @@ MOST_PERCENT = 50
 _RETRIED_WITHIN = 60 * SECOND
 _NONE_CAME_BACK = (
     "None of what they reject came back, though the first retry is due after 10 s. Unless the listener asks for a "
-    "longer delay or for dead letters, the broker delivers no delayed messages: compare both numbers of each "
-    "scheduleMessageOffset in `mqadmin brokerStatus` (RocketMQ issue #1472)."
+    "longer delay or for dead letters, the broker refuses what clients send back, which a Go client ignores "
+    "(rocketmq-client-go issue #1106), and the messages are lost: look in its log. Or the broker delivers no delayed "
+    "messages: compare both numbers of each scheduleMessageOffset in `mqadmin brokerStatus` (RocketMQ issue #1472)."
 )
 
 
@@ -189,7 +190,7 @@ def _hint(reports: Reported) -> str:
 
 
 def _detail(finding: Finding) -> str:
-    """The part that fails, or how long one takes, and the messages that came back; empty for what was given up."""
+    """The part that fails, or how long one takes, and the messages that came back, or were given up."""
     measures = {name: int(value) for name, value in finding.evidence.measures or () if value is not None}
     texts = []
     if finding.cause == LISTENER_FAILS:
@@ -197,6 +198,8 @@ def _detail(finding: Finding) -> str:
     elif finding.cause == TIMED_OUT:
         minutes = measures["consume_rt_ms"] // 60_000
         texts = [f"one takes {minutes:,} min, consumeTimeout is {measures['consume_timeout_minutes']:,} min"]
+    elif finding.cause == GIVEN_UP:
+        texts = [count(measures["dead_letters"], "message")]
     if measures.get("sent_back"):
         came_back = f"{count(measures['sent_back'], 'message')} came back"
         texts.append(f"{came_back} while {measures['consumed']:,} were consumed")
@@ -263,7 +266,9 @@ def dead_letters(step: AuditedStep) -> Span[int] | None:
     if not growing.size:
         return None
     first, last = int(times[growing[0]]), int(times[growing[-1] + 1])
-    return Span(max(first, window.start), max(last, window.start + 1), last, int(new.sum()))
+    # What the last sample shows lasts for as long as a snapshot holds.
+    until = min(last + step.settings.max_gap, window.end) if last == times[-1] else last
+    return Span(max(first, window.start), max(until, window.start + 1), last, int(new.sum()))
 
 
 RULE = Rule(
@@ -306,6 +311,7 @@ RULE = Rule(
             "messages went to the dead-letter topic",
             "Read the group's dead-letter topic, fix the listener, and send the messages again: nothing else "
             "delivers them.",
+            headline="Messages of {groups} were given up: they are dead letters",
         ),
     },
     evaluate=hits,

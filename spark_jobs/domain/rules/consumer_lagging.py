@@ -4,27 +4,34 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
+
 from spark_jobs.domain.diagnosis.diagnoses import times_of
 from spark_jobs.domain.diagnosis.measure import commits_of, pulling_by_hand
-from spark_jobs.domain.diagnosis.pulls import Pulled, pulls_are_limit
+from spark_jobs.domain.diagnosis.pulls import Pulled, are_unanswered, pulls_are_limit
 from spark_jobs.domain.diagnosis.scaling import who_left
 from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.client_spans import busy_spans
 from spark_jobs.domain.kernel.handed_out import is_handed_out
+from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.finding import RuleHit
-from spark_jobs.domain.model.history import UNKNOWN
+from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.statuses import Verdict
-from spark_jobs.domain.model.window import common, without
+from spark_jobs.domain.model.window import SECOND, common, without
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.standing import BEHIND, ON_TOP
+from spark_jobs.domain.status.time_left import COMMIT_SECONDS
 
 FALLING_BEHIND, PULLS, PULLS_BY_HAND = "FALLING_BEHIND", "PULLS", "PULLS_BY_HAND"
+PULL_THREADS, UNANSWERED = "PULL_THREADS", "UNANSWERED"
+#: `DefaultLitePullConsumer.pullThreadNums` by default: each pull keeps one until it is answered.
+_PULL_THREADS = 20
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -33,11 +40,19 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     hit of a queue that all members may pop names them, if all are busy then.
     """
     spans = ((progress, span) for progress in step.progress for span in progress.spans if span.verdict == Verdict.WARN)
-    growing = (each for each in spans if each[1].lag_last - each[1].lag_first > step.settings.thresholds.allowed_lag)
+    growing = (each for each in spans if _grows(step, *each))
     lagging = ((progress, span) for progress, span in growing if not _keeps_up(step, progress.interval.topic))
     for hit in (hit for progress, span in lagging for hit in _span_hits(step, progress, span)):
         members = _busy_members(step, hit) if hit.implicated is None else ()
         yield from (replace(hit, implicated=client_id) for client_id in members) if members else (hit,)
+
+
+def _grows(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> bool:
+    """Return whether the lag grows by more than the allowed lag, to more than what is consumed between two commits."""
+    samples, allowed = step.history.offsets[progress.interval.topic], step.settings.thresholds.allowed_lag
+    column = samples.columns[progress.queues[span.place]]
+    consumed = samples.forward[samples.inside(span.start, span.end), column].sum() * SECOND / (span.end - span.start)
+    return span.lag_last - span.lag_first > allowed and span.lag_last > allowed + consumed * COMMIT_SECONDS
 
 
 def _keeps_up(step: AuditedStep, topic: str) -> bool:
@@ -58,9 +73,14 @@ def _span_hits(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan)
     for (start, end), client_id in product([*parts], progress.owner_ids(span.place)):
         if start < end:
             pulled = pulls_are_limit(step, client_id, queue, start, end) if client_id else None
-            by_hand = any(common((start, end), time) for time in pulling_by_hand(step))
+            cause = PULLS if pulled else FALLING_BEHIND
+            if client_id and are_unanswered(step, client_id, queue, start, end):
+                cause, pulled = UNANSWERED, None
+            elif not pulled and any(common((start, end), time) for time in pulling_by_hand(step)):
+                is_short = _is_short_of_threads(step.history.clients.get(client_id or ""), queue, start, end)
+                cause = PULL_THREADS if is_short else PULLS_BY_HAND
             yield RuleHit(
-                *(start, end, PULLS if pulled else PULLS_BY_HAND if by_hand else FALLING_BEHIND, queue.topic),
+                *(start, end, cause, queue.topic),
                 queue=queue_at(progress, span.place, BEHIND),
                 implicated=client_id,
                 minimum_seconds=step.settings.thresholds.stalled_after_seconds,
@@ -68,6 +88,18 @@ def _span_hits(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan)
                 measures=measures | (pulled._asdict() if pulled else {}),
                 hint=_hint(pulled, is_on_top=is_handed_out(step, progress.interval)) or who_left(step, start, end),
             )
+
+
+def _is_short_of_threads(client: ClientHistory | None, queue: MessageQueue, start: int, end: int) -> bool:
+    """Return whether a client that pulls by hand has more queues than threads for pulls, and mostly nothing of the
+    queue in hand. Source: `DefaultLitePullConsumerImpl.PullTaskImpl`.
+    """
+    if client is None:
+        return False
+    cached = process_queue(client, queue, start, end).cached_count
+    owned = [len(run.state.owned or ()) for run in client.series.runs(start, end)]
+    is_idle = bool(len(cached)) and (cached != UNKNOWN).all() and np.median(cached) < _PULL_THREADS
+    return bool(is_idle) and min(owned, default=0) > _PULL_THREADS
 
 
 def _grows_since(step: AuditedStep, queue: MessageQueue, span: VerdictSpan) -> int:
@@ -119,6 +151,20 @@ RULE = Rule(
             "the broker's disk, from large messages (a broker sends 256 KiB at once, 64 KiB from its disk: "
             "maxTransferBytesOnMessageInMemory, …InDisk), or from a small pullBatchSize. Add queues, read from a "
             "slave, or lower pullInterval.",
+        ),
+        UNANSWERED: Cause(
+            "the same, while the owner has nothing of the queue in hand, and its last pull is at times 20 s old",
+            "The broker leaves pulls of these queues without an answer: the client waits 30 s for one "
+            "(consumerTimeoutMillisWhenSuspend), and pulls again. Look in its log for pulls that time out, and at the "
+            "broker and the network between them. A broker 5.0.0 does not answer while the client's connection is full "
+            "(RocketMQ issue #5066): upgrade it. More consumers or threads do not help.",
+        ),
+        PULL_THREADS: Cause(
+            "the application decides when to pull, and the owner has more than 20 queues and mostly nothing of this "
+            "one in hand",
+            "It waits for pulls: DefaultLitePullConsumer pulls in 20 threads (pullThreadNums), and a pull of a queue "
+            "without messages keeps one for 20 s (RocketMQ issue #6205). Set pullThreadNums to at least the number of "
+            "its queues, or add consumers, so that each has fewer.",
         ),
         PULLS_BY_HAND: Cause(
             "the same, and the application decides when to pull (CONSUME_ACTIVELY), so that the client has no consume "

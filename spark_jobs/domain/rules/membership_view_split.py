@@ -1,15 +1,19 @@
 """MEMBERSHIP_VIEW_SPLIT: the brokers that host a topic list different members of a group."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from itertools import combinations, groupby, pairwise
 from typing import Any, NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.client_spans import client_spans
+from spark_jobs.domain.kernel.members import is_grpc
+from spark_jobs.domain.kernel.unseen import by_proxies
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, RuleHit
 from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR
-from spark_jobs.domain.model.window import Time, islands
+from spark_jobs.domain.model.statuses import Reason
+from spark_jobs.domain.model.window import Time, common, islands, overlaps
 from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rules.commands import CLUSTER_LIST, CONNECTIONS_OF_A_BROKER
 from spark_jobs.domain.rules.conflicting_values import changing_within
@@ -20,6 +24,9 @@ from spark_jobs.domain.rules.rule import Cause, Rule
 BROKERS_DISAGREE = "BROKERS_DISAGREE"
 LIST_CHANGES = "LIST_CHANGES"
 TWO_BROKERS = "TWO_BROKERS"
+PROXIES_DISAGREE = "PROXIES_DISAGREE"
+STALE_LIST = "STALE_LIST"
+MISSES_BROKERS = "MISSES_BROKERS"
 
 
 class Split(NamedTuple):
@@ -34,6 +41,12 @@ class Split(NamedTuple):
     seen_at: int
     minimum_seen_seconds: float
 
+    @property
+    def not_everywhere(self) -> Set[str]:
+        """The client ids that some of the views list, and others do not."""
+        ids = [frozenset(view.client_ids) for view in self.views]
+        return frozenset[str]().union(*ids) - frozenset.intersection(*ids)
+
     def hit(self, cause: str, **more: Any) -> RuleHit:
         """A hit of the topic for all of that time."""
         return RuleHit(
@@ -45,7 +58,10 @@ class Split(NamedTuple):
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per (topic, moment at which views of single brokers begin); one condition per group, topic and cause."""
+    """One per (topic, moment at which views of single brokers begin), or two proxies and a time in which they differ;
+    one condition per group, topic and cause.
+    """
+    yield from _proxy_hits(step)
     for topic, of_topic in groupby(split_views(step), key=lambda split: split.begun[0].topic):
         for splits in islands(of_topic):
             brokers = {view.view for split in splits for view in split.views}
@@ -53,22 +69,59 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             changes, in_turn = _changes(step, brokers, time), _addresses_in_turn(step, topic, brokers)
             hint = in_turn or unknown_to(step, topic, brokers, time)
             for split in splits:
+                cause = TWO_BROKERS if in_turn else LIST_CHANGES if changes else _disagreement(step, split)
                 yield split.hit(
-                    TWO_BROKERS if in_turn else LIST_CHANGES if changes else BROKERS_DISAGREE,
-                    weight=len(split.begun),
+                    cause,
+                    weight=len(split.not_everywhere),
                     measures={"changes": changes} if changes else None,
                     conflicting_values=tuple(
-                        ConflictingValue(view.view, tuple(dict.fromkeys(view.client_ids))) for view in split.begun
+                        ConflictingValue(view.view, tuple(dict.fromkeys(view.client_ids))) for view in split.views
                     ),
                     hint=hint,
                 )
+
+
+def _disagreement(step: AuditedStep, split: Split) -> str:
+    """Why brokers list different members, if their lists and addresses change no more than usual."""
+    if split.begun[0].reason is Reason.BROADCASTING:
+        return MISSES_BROKERS
+    spans = [span for each in split.not_everywhere for span in client_spans(step).get(each, ())]
+    answers = any(span.state.reported.answered and span.seen_at > split.start for span in spans)
+    return STALE_LIST if spans and not answers else BROKERS_DISAGREE
+
+
+def _proxy_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (time in which two proxies differ, interval of an ordinary topic that is consumed through proxies)."""
+    for time, values in _differing_proxies(step):
+        for interval in step.intervals:
+            shared = common(time, (interval.start, interval.end))
+            if shared and interval.is_ordinary and interval.reason is Reason.CONSUMED_THROUGH_PROXY:
+                yield RuleHit(
+                    *(*shared, PROXIES_DISAGREE, interval.topic),
+                    minimum_seconds=step.settings.thresholds.settled_seconds,
+                    conflicting_values=values,
+                )
+
+
+def _differing_proxies(step: AuditedStep) -> Iterator[tuple[Time, tuple[ConflictingValue, ...]]]:
+    """The times in which two proxies list members, and not the same ones, with both lists. Proxies exchange
+    them (`HeartbeatSyncer`); those of gRPC do not count, as they allocate no queues.
+    """
+    lists = by_proxies(step.memberships)
+    for first, second in combinations(sorted(lists), 2):
+        for span in lists[first]:
+            for other, start, end in overlaps(span.start, span.end, lists[second]):
+                ids = [dict.fromkeys(each.state.client_ids) for each in (span, other)]
+                if all(ids) and ids[0].keys() != ids[1].keys() and not any(map(is_grpc, ids[0] | ids[1])):
+                    yield (start, end), tuple(map(ConflictingValue, (first, second), map(tuple, ids)))
 
 
 def split_views(step: AuditedStep) -> Iterator[Split]:
     """One per (ordinary topic, moment at which intervals of single brokers begin), if brokers were seen to list
     different members since. If they agree only for moments, a hit lasts until they differ again.
     """
-    views = [interval for interval in step.replayed if interval.view != ALL_HOSTS and interval.is_ordinary]
+    listed = (each for each in step.intervals if each.reason in (None, Reason.BROADCASTING) and each.is_ordinary)
+    views = [interval for interval in listed if interval.view != ALL_HOSTS]
     for _, topic_intervals in groupby(views, key=lambda interval: interval.topic):
         yield from _without_pauses(step, list(_splits(step, topic_intervals)))
 
@@ -158,6 +211,10 @@ def _detail(finding: Finding) -> str:
     """Which brokers do not list which of the clients that another broker lists, and how often a list changed."""
     views = finding.evidence.conflicting_values or ()
     listed = {client_id for view in views for client_id in view.client_ids or ()}
+    if finding.cause == STALE_LIST:
+        everywhere = listed.intersection(*(view.client_ids or () for view in views))
+        left = ((view.name, sorted(set(view.client_ids or ()) - everywhere)) for view in views)
+        return ", ".join(f"{broker} still lists {names_text(ids)}" for broker, ids in left if ids)
     missing = ((view.name, sorted(listed.difference(view.client_ids or ()))) for view in views)
     texts = [f"{broker} does not list {names_text(ids)}" for broker, ids in missing if ids]
     changes = dict(finding.evidence.measures or ()).get("changes")
@@ -175,17 +232,39 @@ RULE = Rule(
     headline="Brokers list different members of {groups}",
     detail=_detail,
     broker=_broker,
-    meaning="Brokers of a topic list different members of the group. Each client asks a random broker, so some "
-    "queues are consumed twice and others by no consumer.",
-    decided_by="Snapshots of two brokers differ for 50 s, or 150 s if only in duplicates. After `flapping_times` (3) "
-    "differences, shorter agreements do not end it. A broker without members does not count while another lists some. "
-    "ERROR.",
+    meaning="Brokers of a topic, or proxies, list different members of the group. Each client asks one of them, so "
+    "some queues are consumed twice and others by no consumer.",
+    decided_by="Snapshots of two brokers or proxies differ for 50 s, or 150 s if only in duplicates. After "
+    "`flapping_times` (3) differences, shorter agreements do not end it. A broker without members does not count while "
+    "another lists some. ERROR.",
     causes={
         BROKERS_DISAGREE: Cause(
             "two brokers list different client ids",
             "Every client must send heartbeats to every broker of the topic. Check for clients that cannot reach a "
             "broker, a name server whose route lacks one, an overloaded broker, or half-open connections.",
             commands=(CONNECTIONS_OF_A_BROKER,),
+        ),
+        STALE_LIST: Cause(
+            "the same, and no client snapshot got an answer of those that only some list, though some were asked",
+            "The clients are gone, and the broker lists them until 120 s after their last heartbeat: it missed that "
+            "they left. Look in its log for `drop this event CLOSE` (RocketMQ issue #6967), and at its load and "
+            "network. Others that ask it for the members leave queues to clients that are gone.",
+            commands=(CONNECTIONS_OF_A_BROKER,),
+        ),
+        MISSES_BROKERS: Cause(
+            "the group broadcasts, so each member must be connected to every broker of the topic",
+            "A member that a broker does not list gets none of its messages. When it is connected again it may begin "
+            "at the end, and has missed what came meanwhile (RocketMQ issue #4016): let it load its state again. Check "
+            "whether its host and its name server reach that broker.",
+            headline="Brokers do not list all members of {groups}, which miss their messages",
+            commands=(CONNECTIONS_OF_A_BROKER,),
+        ),
+        PROXIES_DISAGREE: Cause(
+            "two proxies list members, and different ones (not of gRPC clients)",
+            "Proxies exchange their clients by the topic DefaultHeartBeatSyncerTopic. Create its group "
+            "CID_DefaultHeartBeatSyncerTopic on all brokers if it is missing there (RocketMQ issue #7306), and look in "
+            "the proxies' logs for pulls of it that are refused.",
+            headline="Proxies list different members of {groups}, so that queues are consumed twice",
         ),
         TWO_BROKERS: Cause(
             "one broker's address in the route comes back to a former one at least `flapping_times` (3) times",

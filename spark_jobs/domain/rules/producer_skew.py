@@ -1,6 +1,6 @@
 """PRODUCER_SKEW: producers send to few queues of a topic, or nothing to a broker, so more consumers cannot help."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.brokers import brokers_without_master
 from spark_jobs.domain.kernel.sample_pairs import sample_pairs
-from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, Place
 from spark_jobs.domain.model.message_queue import PERM_WRITE
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, Time, common
-from spark_jobs.domain.rules.links import topics
+from spark_jobs.domain.rules.links import brokers, topics
 from spark_jobs.domain.rules.rising import rising_time
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -217,6 +217,11 @@ def _hit(topic: str, per_queue: Production, place: int, cause: str, role: str, m
     )
 
 
+def _together(finding: Finding) -> Iterable[Hashable]:
+    """The topics, which are those of all groups that read them; and a broker that gets no messages."""
+    return {*topics(finding), *(brokers(finding) if finding.cause == BROKER_WITHOUT_MESSAGES else ())}
+
+
 RULE = Rule(
     name="PRODUCER_SKEW",
     headline="Some queues of {topics} receive far more messages than the others",
@@ -233,11 +238,14 @@ RULE = Rule(
             "no writable queue of the broker grew, in the step or in its last `verdict_window_seconds` (300) and more, "
             "while others did",
             "Check the producers' logs. The broker may refuse messages (disk full, master down), producers may avoid "
-            "it as slow (sendLatencyFaultEnable), or a queue selector may never choose it.",
-            headline="Producers send no messages of {topics} to {brokers}",
+            "it as slow (sendLatencyFaultEnable), or a queue selector may never choose it. If all its topics stop at "
+            "once, it may store messages and not dispatch them to queues: see dispatchBehindBytes of `mqadmin "
+            "brokerStatus`, and errors of ReputMessageService in its store.log. If only delayed messages and retries "
+            "stop, its ScheduleMessageService has ended (RocketMQ issue #8124): restart it, nothing is lost.",
+            headline="No messages of {topics} come into queues of {brokers}",
         ),
     },
     evaluate=hits,
     hit_severity=WARN,
-    spreads_by=topics,
+    spreads_by=_together,
 )

@@ -12,7 +12,7 @@ from spark_jobs.domain.diagnosis.measure import commits_of, finished
 from spark_jobs.domain.diagnosis.standing import standing_seconds
 from spark_jobs.domain.diagnosis.table import LINE_OF, LINES, StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.handed_out import is_handed_out
+from spark_jobs.domain.kernel.handed_out import is_handed_out, seconds_listed_by_proxies
 from spark_jobs.domain.model.causes import REFUSED
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import RETRY, UNKNOWN
@@ -112,7 +112,7 @@ def _severity(step: AuditedStep, diagnosis: Diagnosis) -> str | None:
         is_long = span.produced > 0 and standing.owned_seconds >= 2 * thresholds.verdict_window_seconds
         return WARN if is_pulled and is_long and not facts.filtered else None
     if not span.is_committed:
-        return _without_commits(step, diagnosis) if is_pulled and not facts.filtered else None
+        return _without_commits(step, diagnosis) if not facts.filtered else None
     # Of an application that pulls when it likes, where nothing came, or where no commit says what was read, only a long
     # time says anything.
     is_read_on = diagnosis.cause is StandingCause.NOT_COMMITTED and facts.commits is not Commits.OVERDUE
@@ -135,10 +135,17 @@ def _of_long(diagnosis: Diagnosis) -> str:
 
 
 def _without_commits(step: AuditedStep, diagnosis: Diagnosis) -> str | None:
-    """The severity of a queue without any commit; None: it has had its owner for too short a time."""
-    if diagnosis.standing.owned_seconds < step.settings.thresholds.stalled_after_seconds:
+    """The severity of a queue without any commit; None: it has had its owner for too short a time. Where the owner is
+    not known, if a proxy lists members all the while, and the group has no offset at all: a broker commits one with the
+    first message that it hands out (`PopMessageProcessor.getInitOffset`).
+    """
+    standing, owned_seconds = diagnosis.standing, diagnosis.standing.owned_seconds
+    if diagnosis.facts.owner is not Owner.CLIENT:
+        is_unseen = diagnosis.facts.owner is Owner.UNSEEN and not standing.span.others_commit
+        owned_seconds = seconds_listed_by_proxies(step, (standing.start, standing.seen_at)) if is_unseen else 0
+    if owned_seconds < step.settings.thresholds.stalled_after_seconds:
         return None
-    return ERROR if diagnosis.standing.span.others_commit else WARN
+    return ERROR if standing.span.others_commit else WARN
 
 
 def _held_back_hits(step: AuditedStep) -> Iterator[RuleHit]:

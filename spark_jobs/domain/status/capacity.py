@@ -46,6 +46,7 @@ class Limit(StrEnum):
     RECONNECTS = "RECONNECTS"
     REWOUND = "REWOUND"
     NO_PROGRESS = "NO_PROGRESS"
+    UNANSWERED = "UNANSWERED"
     PULLS = "PULLS"
     LARGE_MESSAGES = "LARGE_MESSAGES"
     ORDERED_QUEUES = "ORDERED_QUEUES"
@@ -152,6 +153,7 @@ SIGNS: dict[Limit, tuple[str, ...]] = {
     Limit.DELIVERED_AGAIN: ("CONSUME_FAILING/DELIVERED_AGAIN",),
     Limit.REDELIVERIES: ("POP_REDELIVERING",),
     Limit.PULLS: ("CONSUMER_LAGGING/PULLS", "NEAR_CAPACITY/PULLS"),
+    Limit.UNANSWERED: ("CONSUMER_LAGGING/UNANSWERED",),
     Limit.RECONNECTS: ("FLAPPING_MEMBER/RECONNECTS",),
     Limit.LARGE_MESSAGES: ("FLOW_CONTROLLED/CACHED_SIZE",),
     Limit.ORDERED_QUEUES: ("NEAR_CAPACITY/ORDERED_QUEUE",),
@@ -239,6 +241,8 @@ ADVICE: dict[Limit, str] = {
     Limit.REWOUND: "No: consumer offsets went back, and {peak}. They are no load: the group had consumed them before.",
     Limit.NO_PROGRESS: "No: for a time no message of some queues was consumed, and {peak}. Find out what their owners "
     "waited for.",
+    Limit.UNANSWERED: "No: the broker left pulls without an answer, while threads were idle, and {peak}. Look at the "
+    "broker, and the network to it.",
     Limit.PULLS: "No: pulls brought less than came, while threads were idle, and {peak}. Raise a small "
     "pullBatchSize, add queues, lower pullInterval, or let clients read from a slave.",
     Limit.LARGE_MESSAGES: "No: large messages filled a client's cache while its threads were idle, and {peak}. Raise "

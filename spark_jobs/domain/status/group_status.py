@@ -1,6 +1,7 @@
 """The state of a group in a step, in one row, which shows whether it needs attention."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.allocations import Allocation
@@ -206,10 +207,17 @@ def _without_owners(step: AuditedStep) -> Sequence[tuple[int, Sequence[str]]]:
     return [(interval.end, interval.client_ids) for interval, _, _ in step.inside() if interval.reason in reasons]
 
 
-def _listed_by_proxies(step: AuditedStep) -> Iterator[tuple[int, Sequence[str]]]:
-    """The ends of the spans in the step in which a proxy listed the same connections, and their client ids."""
-    spans = (span for spans in by_proxies(step.memberships).values() for span in spans if span.end > step.window.start)
-    return ((span.end, list(span.state.client_ids)) for span in spans)
+def _listed_by_proxies(step: AuditedStep) -> Sequence[tuple[int, Sequence[str]]]:
+    """The last end of a span in the step in which proxies listed the same connections, and the client ids that any of
+    them lists then: they mostly list the same.
+    """
+    spans = [span for of_proxy in by_proxies(step.memberships).values() for span in of_proxy]
+    end = max((span.end for span in spans if span.end > step.window.start), default=0)
+    listed = Counter[str]()
+    for span in spans:
+        if span.end == end:
+            listed |= Counter(span.state.client_ids)
+    return [(end, sorted(listed.elements()))] if end else []
 
 
 def _ownership(ordinary: Sequence[_TopicEnd], connected: Sequence[str]) -> _Ownership:

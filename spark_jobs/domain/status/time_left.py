@@ -13,7 +13,7 @@ from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND
 
 #: What a client has consumed looks for so long as if it waited (`ClientConfig.persistConsumerOffsetInterval`).
-_COMMIT_SECONDS = 5
+COMMIT_SECONDS = 5
 _A_DAY = 86_400
 
 Seconds = NDArray[np.float64]
@@ -64,7 +64,7 @@ def until_caught_up(samples: OffsetSamples, row: IntervalProgress, thresholds: T
         shrinks = (lag[first, columns] - waiting) / seconds
         consumed = np.fmax((offset[last, columns] - offset[first, columns]) / seconds, 0)
         seconds_left = np.where(shrinks < 0, np.inf, waiting / shrinks)
-    return np.where(waiting > thresholds.allowed_lag + consumed * _COMMIT_SECONDS, seconds_left, 0.0)
+    return np.where(waiting > thresholds.allowed_lag + consumed * COMMIT_SECONDS, seconds_left, 0.0)
 
 
 def _until_deleted(step: AuditedStep, row: IntervalProgress) -> Iterator[float]:

@@ -229,6 +229,8 @@ def test_what_is_given_up_is_counted_while_it_grows() -> None:
     assert (finding.cause, finding.severity, finding.subject) == ("GIVEN_UP", "WARN", "g")
     assert (finding.started_at - START, finding.ended_at - START) == (60 * SECOND, 300 * SECOND)
     assert finding.evidence.measures == [("dead_letters", 3.0)]
+    (lasting,) = findings_of(healthy_group(TIMES, "c1") | {TOPIC_SNAPSHOTS: letters[:-1]})
+    assert lasting.ended_at - START == (300 + 60) * SECOND  # a snapshot holds for three rounds of 20 s
     quiet = [dead(-60, 1), dead(-20, 5), dead(60, 5), dead(120, 5)]
     for none in (quiet, [letter | {"topic": "%DLQ%other"} for letter in letters]):
         assert findings_of(healthy_group(TIMES, "c1") | {TOPIC_SNAPSHOTS: none}) == []

@@ -63,6 +63,13 @@ def test_who_lags_falls_behind_by_more_than_is_allowed() -> None:
     assert [hit.weight for hit in hits(*spans)] == [133]
 
 
+def test_who_lags_falls_behind_by_more_than_comes_between_two_commits() -> None:
+    """It consumes 60 messages a second: 300 in five seconds, and 32 more are allowed."""
+    read = {0: ["0/0"] * 5, 600: ["36400/36000"] * 5}
+    spans = (stuck(0, Verdict.WARN, 0, 601)._replace(lag_last=lag) for lag in (331, 333))
+    assert [hit.weight for hit in hits(*spans, read=read)] == [333]
+
+
 def test_an_unknown_age_stays_unknown() -> None:
     (hit,) = hits(stuck(4, Verdict.WARN, 100, 3600, UNKNOWN))
     assert hit.measures == {"lag_first": 100, "lag_last": 404, "age_ms": None}

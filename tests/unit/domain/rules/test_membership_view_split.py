@@ -13,6 +13,7 @@ from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.model.finding import ConflictingValue
 from spark_jobs.domain.model.history import Connection, GroupHistory, Membership, ServerRoutes, Subscriptions
 from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.membership_view_split import RULE
@@ -55,15 +56,17 @@ def _spans(step: AuditedStep) -> list[tuple[int, int, int | None]]:
 
 
 def test_one_hit_per_moment_at_which_views_begin() -> None:
-    """A duplicate is named once; the hit lasts as long as the last of its views."""
+    """With all lists then, and how many ids only some of them have. A duplicate is named once; the hit lasts as long as
+    the last of its views.
+    """
     step = _step("* 0-100 c1 c2", "b2 100-180 c1 c1", "b 100-140 c2 c1", "b 140-180 c3", "b/u 100-140 c1")
     split: dict[str, Any] = {"cause": "BROKERS_DISAGREE", "severity": "ERROR", "minimum_seen_seconds": 50}
     assert list(RULE.hits(step)) == [
-        rule_hit(start, end, topic=topic, seen_at=seen, weight=len(lists), conflicting_values=lists, **split)
-        for start, end, topic, seen, lists in (
-            (100, 180, "t", 140, (ConflictingValue("b", ("c2", "c1")), ConflictingValue("b2", ("c1",)))),
-            (140, 180, "t", 180, (ConflictingValue("b", ("c3",)),)),
-            (100, 140, "u", 140, (ConflictingValue("b", ("c1",)),)),
+        rule_hit(start, end, topic=topic, seen_at=seen, weight=differing, conflicting_values=lists, **split)
+        for start, end, topic, seen, differing, lists in (
+            (100, 180, "t", 140, 1, (ConflictingValue("b", ("c2", "c1")), ConflictingValue("b2", ("c1",)))),
+            (140, 180, "t", 180, 2, (ConflictingValue("b", ("c3",)), ConflictingValue("b2", ("c1",)))),
+            (100, 140, "u", 140, 0, (ConflictingValue("b", ("c1",)),)),
         )
     ]
 
@@ -110,6 +113,25 @@ def test_neither_agreement_nor_retry_topics_nor_what_was_not_replayed() -> None:
     assert list(RULE.hits(_step("* 0-100 c1", "b/%RETRY%g 100-140 c1", others=[unreplayed]))) == []
 
 
+@pytest.mark.parametrize(
+    ("lists", "spans"),
+    [
+        (("c1 c2", "c3 c4"), [(60, 300)]),
+        (("c1 c2", "c2 c1"), []),
+        (("c1", ""), []),  # nobody asks it
+        (("h@1@0@a", "h@2@0@b"), []),  # gRPC: they allocate nothing
+    ],
+)
+def test_proxies_that_list_different_members(lists: tuple[str, str], spans: list[tuple[int, int]]) -> None:
+    """The second one is asked from 60 s on. Brokers list nobody."""
+    through = [interval(0, 300, reason=Reason.CONSUMED_THROUGH_PROXY, topic=topic) for topic in ("t", "%RETRY%g")]
+    first, second = (broker_said(start, 300, ids, frozenset()) for start, ids in zip((0, 60), lists, strict=True))
+    step = audited_step(*through, memberships={"proxy p1:8080": [first], "proxy p2:8080": [second]})
+    found = list(RULE.hits(step))
+    assert [(second_of(hit.start), second_of(hit.end)) for hit in found] == spans
+    assert {(hit.cause, hit.topic, hit.minimum_seconds) for hit in found} <= {("PROXIES_DISAGREE", "t", 50)}
+
+
 def _flickering(*, other_changes: bool = False, every: int = 1) -> GroupHistory:
     """In every such round b2 lists one of three members, another each time; b lists all of them, unless its list
     changes with every round, too.
@@ -130,15 +152,20 @@ def listed(ids: str) -> Membership:
     return Membership(tuple(map(Connection, ids.split())), frozenset({"t"}), frozenset({("t", "*")}), "CLUSTERING")
 
 
-@pytest.mark.parametrize(("every", "end", "changes"), [(1, 340, 14), (2, 261, 12), (3, 261, 8)])
-def test_a_list_that_changes_with_each_snapshot_differs_from_one_that_stays(every: int, end: int, changes: int) -> None:
+@pytest.mark.parametrize(
+    ("every", "end", "missing", "changes"), [(1, 340, "c1, c3", 14), (2, 261, "c2, c3", 12), (3, 261, "c2, c3", 8)]
+)
+def test_a_list_that_changes_with_each_snapshot_differs_from_one_that_stays(
+    every: int, end: int, missing: str, changes: int
+) -> None:
     """b2 is asked last at 281 s, and b before. So of b it is not known whether its list stays, but where b2 does not
-    agree in between, the split that began at 1 s is not over.
+    agree in between, the split that began at 1 s is not over. Named is what b2 lacked last: c2 is all that it lists in
+    its 14th round, c1 in the 13th.
     """
     (found,) = findings(audited(_flickering(every=every)), [RULE])
     assert (second_of(found.started_at), second_of(found.ended_at), found.cause) == (1, end, "LIST_CHANGES")
     assert RULE.detail
-    assert RULE.detail(found) == f"b2 does not list c2, c3, and its list changed {changes} times"
+    assert RULE.detail(found) == f"b2 does not list {missing}, and its list changed {changes} times"
 
 
 def test_lists_that_both_change_with_every_snapshot_are_those_of_one_group_that_changes() -> None:
