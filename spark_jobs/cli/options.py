@@ -145,8 +145,6 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--sort": _value(None, "order", type=lambda order: order.replace("piled-up", "peak-backlog")),
     "--all": _switch("also show groups that need no attention"),
     "TEXT": _value("TEXT", "part of a client id or address, such as a host or process id"),
-    "BEFORE": _value("BEFORE", "START/END in UTC before the change", type=Interval.parse),
-    "AFTER": _value("AFTER", "START/END in UTC after the change", type=Interval.parse),
     "--cluster": _value("NAME", "only this cluster", type=_if_any),
     "--group": _value("NAME", "only this consumer group", type=_if_any),
     "--topic": _value("NAME", "only this topic", type=_if_any),

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple, TypeVar
@@ -76,12 +76,6 @@ class BacklogCourse:
         grown = np.where(known, np.diff(messages, axis=0), 0).sum(axis=0)
         return np.asarray(np.divide(grown, seconds, out=np.full(len(seconds), np.nan), where=seconds > 0))
 
-    def rate(self, messages: Messages) -> float | None:
-        """Of all queues together, the sum of their `rates`; None: unknown."""
-        rates = self.rates(messages)
-        known = ~np.isnan(rates)
-        return float(rates[known].sum()) if known.any() else None
-
     @property
     def total(self) -> Messages:
         """Messages that wait at each time in the queues known then, or else known from then on; NaN: none is."""
@@ -112,27 +106,6 @@ class Recorded:
     def client_ids(self) -> set[str]:
         """Those of all members that there ever were."""
         return {client_id for interval in self.intervals for client_id in interval.client_ids}
-
-    @property
-    def replayed_seconds(self) -> float:
-        """Seconds in which the owners of any topic are known."""
-        return sum(end - start for start, end, replayed in spans_of(self.replayed) if replayed) / SECOND
-
-
-def within(history: Recorded, start: int, end: int) -> Recorded | None:
-    """The recording from `start` to `end` (microseconds); None: nothing was replayed then."""
-    replayed: dict[str, list[Assignment]] = {}
-    for topic, spans in history.replayed.items():
-        cut = [span._replace(start=max(span.start, start), end=min(span.end, end)) for span in spans]
-        if inside := [span for span in cut if span.start < span.end]:
-            replayed[topic] = inside
-    if not replayed:
-        return None
-    rows = (history.course.times >= start) & (history.course.times <= end)
-    course = {name: getattr(history.course, name)[rows] for name in ("times", *_MATRICES)}
-    parts = ((client_id, throughput.between(start, end)) for client_id, throughput in history.reported.items())
-    reported = {client_id: part for client_id, part in parts if part}
-    return replace(history, course=replace(history.course, **course), replayed=replayed, reported=reported)
 
 
 def recorded(steps: Sequence[AuditedStep], pause: int = 0) -> Recorded | None:

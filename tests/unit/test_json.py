@@ -136,7 +136,7 @@ def printed(document: Mapping[str, Any], keys: Keys, above: str = "") -> Iterato
 
 
 _GROUP = "--group payment-service"
-_TIMES = "2026-11-21T02:03/2026-11-21T02:07 2026-11-21T02:07/2026-11-21T02:17"
+
 #: By section of the page the commands that print such a document.
 COMMANDS = {
     "status": ["status"],
@@ -150,7 +150,6 @@ COMMANDS = {
     "trends": ["trends"],
     "runs": ["runs"],
     "clients": ["clients 172 --interval 2026-11-21T02:00/2026-11-21T03:00"],
-    "compare": [f"compare {_TIMES} {_GROUP}"],
     "what-if": [f"what-if {_GROUP} --autoscale lag=500,max=4,min=2,every=1m,down-after=2m,start=0s"],
     "what-if --plan": [f"what-if {_GROUP} --plan 1"],
     "what-if --size": [f"what-if {_GROUP} --size"],

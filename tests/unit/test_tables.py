@@ -36,7 +36,6 @@ COMMANDS = [
     "incidents",
     "trends",
     "clients 10. --interval 2026-11-21T02:00/2026-11-21T03:00",
-    f"compare 2026-11-21T02:03/2026-11-21T02:07 2026-11-21T02:07/2026-11-21T02:17 {_GROUP}",
     f"what-if {_GROUP} --unique-ids --case '--autoscale lag=500,max=4,min=2,every=1m,down-after=2m,start=0s'",
     f"what-if {_GROUP} --plan 2",
     f"what-if {_GROUP} --size --backlog-below 100",

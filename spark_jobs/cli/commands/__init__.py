@@ -235,15 +235,6 @@ COMMANDS: Mapping[str, Command] = {
         optional="--interval --last --cluster --group --tz --json --format",
         examples=("10.31.79.121 --warehouse ./warehouse", "'@7177#' --warehouse lake.audit --last 7d --format csv"),
     ),
-    "compare": Command(
-        "Compare a group before and after a deploy: owners, rebalances, backlog, incidents.",
-        required="BEFORE AFTER --warehouse --group",
-        optional="--cluster --tz --json --format",
-        examples=(
-            "2026-11-21T02:03/2026-11-21T02:07 2026-11-21T02:07/2026-11-21T02:17 --warehouse ./warehouse --group G",
-            "2026-11-20/2026-11-21 2026-11-21/2026-11-22 --warehouse lake.audit --cluster eu --group G --format csv",
-        ),
-    ),
     "metrics": Command(
         "Write the newest step of every group and its open incidents as Prometheus metrics.",
         required="--warehouse",
@@ -354,7 +345,7 @@ COMMANDS: Mapping[str, Command] = {
 GROUPS: Mapping[str, str] = {
     "Record and load": "capture ingest",
     "Audit": "run backfill watch late task validate verify",
-    "Look": "status incidents explain rule what-if trends suggest compare clients runs report export metrics",
+    "Look": "status incidents explain rule what-if trends suggest clients runs report export metrics",
     "Keep": "notify maintain",
     "Set up": "setup demo sql examples dags version",
 }

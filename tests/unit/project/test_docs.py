@@ -95,7 +95,7 @@ def test_the_explanation_in_the_tutorial_is_that_of_the_recording() -> None:
 def test_the_commands_that_answer_questions_exist_with_their_options() -> None:
     told = [shlex.split(text) for text in re.findall(r"`([a-z][^`]*)`", QUESTIONS)]
     commands = [words for words in told if words[0] in COMMANDS]
-    assert {words[0] for words in commands} >= {"status", "incidents", "clients", "compare", "runs", "verify", "trends"}
+    assert {words[0] for words in commands} >= {"status", "incidents", "clients", "runs", "verify", "trends"}
     for first, *words in commands:
         assert {word for word in words if word.startswith("--")} <= set(COMMANDS[first].options), first
     for option in re.findall(r"(--[a-z]+)", QUESTIONS):
@@ -200,7 +200,7 @@ def test_every_command_in_a_code_block_parses(page: Path) -> None:
 
 
 #: What stands for the words of a page that are no values.
-_VALUES = {"BEFORE": "2026-11-21T00/2026-11-21T01", "AFTER": "2026-11-21T01/2026-11-21T02", "TIME": "2026-11-21T02:00"}
+_VALUES = {"AFTER": "2026-11-21T01/2026-11-21T02", "TIME": "2026-11-21T02:00"}
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)

@@ -23,7 +23,7 @@ PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md"))]
 NOTED = "airflow docker git helm kubectl make mqadmin mvn pip python python3 rebalance-audit"
 NOTED += " spark-class spark-submit venv-pack"
 REAL = "bash cat date grep ls paste"
-SAMPLE = "status incidents explain trends suggest compare clients runs report metrics what-if"
+SAMPLE = "status incidents explain trends suggest clients runs report metrics what-if"
 #: Commands that have answered. A report takes seconds: one is made.
 ANSWERED: set[tuple[object, ...]] = set()
 STUB = '#!/bin/bash\nprintf "%s\\0" "${0##*/}" "$@" >> "$CALLS"; printf "\\n" >> "$CALLS"\n'

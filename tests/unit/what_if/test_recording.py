@@ -18,7 +18,7 @@ from spark_jobs.domain.model.window import SECOND, to_micros
 from spark_jobs.what_if.cases import UNCHANGED_CASE
 from spark_jobs.what_if.outcome import compare
 from spark_jobs.what_if.pace import members_of
-from spark_jobs.what_if.recorded import Recorded, recorded, within
+from spark_jobs.what_if.recorded import Recorded, recorded
 from spark_jobs.what_if.simulation import play
 from tests.support.kernel import audited_steps, group_histories, recorded_rows
 
@@ -88,8 +88,7 @@ def test_from_before_a_change_the_backlog_after_it_is_predicted(
 ) -> None:
     found = recorded(steps_of(groups[group]))
     assert found is not None
-    before = within(found, *(T0 + round(second * SECOND) for second in known))
-    assert before is not None
+    before = known_in(found, *known)
     assert before.reported
     after = between(found, *predicted)
     replays = Replays(strategy_settings(CONFIGURATION, "demo", group))
@@ -129,3 +128,13 @@ def between(found: Recorded, start: float, end: float) -> Recorded:
         for topic, of_topic in found.replayed.items()
     }
     return replace(found, replayed=replayed)
+
+
+def known_in(found: Recorded, start: float, end: float) -> Recorded:
+    """The same with the samples and the reports of only these seconds."""
+    first, last = (T0 + round(second * SECOND) for second in (start, end))
+    rows = (found.course.times >= first) & (found.course.times <= last)
+    course = {name: getattr(found.course, name)[rows] for name in ("times", "produced", "consumed", "waiting", "known")}
+    parts = ((client_id, throughput.between(first, last)) for client_id, throughput in found.reported.items())
+    reported = {client_id: part for client_id, part in parts if part}
+    return replace(between(found, start, end), course=replace(found.course, **course), reported=reported)
