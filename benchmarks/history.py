@@ -13,7 +13,7 @@ from schemas import AUDIT_RUNS, COVERAGE, FINDINGS, GROUP_STATUS, SIGHTINGS, Tab
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.finding import Evidence
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.store.arrow_types import arrow_schema
+from spark_jobs.store.arrow import arrow_schema
 
 _HOUR = timedelta(hours=1)
 _CLUSTER = "fleet"

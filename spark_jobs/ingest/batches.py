@@ -14,7 +14,7 @@ from schemas import Table
 from spark_jobs.errors import InputFileError
 from spark_jobs.ingest.files import KEPT_CONTENT
 from spark_jobs.ingest.recording import Outcome, Quarantined
-from spark_jobs.store.arrow_types import arrow_schema
+from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.spark_types import same_key
 from spark_jobs.store.warehouse import Warehouse

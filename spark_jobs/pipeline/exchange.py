@@ -22,8 +22,7 @@ from schemas import (
 )
 from schemas.common import OF_GROUP
 from schemas.types import BOOLEAN, LONG, STRING, Array, Field, Map, Struct, array_of, fields
-from spark_jobs.store.arrow_types import arrow_fields
-from spark_jobs.store.arrow_values import elements_of
+from spark_jobs.store.arrow import arrow_fields, elements_of
 
 #: What tells snapshots of one kind apart, beside their time: whose they are.
 KEY = ("cluster", "consumer_group", "name")

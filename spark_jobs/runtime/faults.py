@@ -9,9 +9,22 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from subprocess import TimeoutExpired
 
-from spark_jobs.errors import RebalanceAuditError, UnexpectedError
-from spark_jobs.runtime.extras import needed_extra
+from spark_jobs.errors import RebalanceAuditError, SetupError, UnexpectedError
+from spark_jobs.installation import documentation
 
+#: By the first part of a module's name, or by the package whose metadata is missing.
+_EXTRAS = {
+    "pyspark": "spark",
+    "delta": "spark",
+    "delta-spark": "spark",
+    "great_expectations": "spark",
+    "pandas": "spark",
+    "obstore": "s3",
+    "bokeh": "report",
+    "jinja2": "report",
+    "apprise": "notify",
+    "py4j": "capture",
+}
 #: Bytes that a commit needs at least: a disk with less is full.
 _A_COMMIT = 1024 * 1024
 #: Seconds until the end of a Java process is known, once it answers no more.
@@ -167,3 +180,15 @@ _ADVICE = {
     "vanished": "{where} is not there any more: it was moved, removed or unmounted meanwhile. Bring it back, and run "
     "the same command again",
 }
+
+
+def needed_extra(error: ImportError) -> SetupError | None:
+    """Return what to type so that the import works; None where no extra brings it: that is a bug."""
+    package = (error.name or "").partition(".")[0]
+    extra = _EXTRAS.get(package)
+    if extra is None:
+        return None
+    return SetupError(
+        f"this needs {package}, which is not installed: install rebalance-audit with its extra [{extra}] "
+        f"({documentation('install')})"
+    )

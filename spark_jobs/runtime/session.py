@@ -1,23 +1,29 @@
 """The one place that makes a Spark session."""
 
 import os
+import re
 import shutil
 import sys
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
+from threading import Thread
 
 import pyspark
+from py4j.java_gateway import JavaGateway
 from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from spark_jobs.installation import fetched
 from spark_jobs.runtime.executors import ship_modules
-from spark_jobs.runtime.gateway import start_java
 from spark_jobs.runtime.scratch import scratch_folder, temporary_files_in
 from spark_jobs.store.s3.s3a import installed, s3_settings
 
+_STDERR = 2
+#: Spark starts Java with a module that is still in incubation, and Java has no option against its warning.
+_NOISE = re.compile(rb"WARNING: Using incubator modules: ")
 #: Where set-up puts Delta's jars, once; nothing is resolved at start.
 JARS_DIR = fetched("jars")
 
@@ -181,3 +187,28 @@ def _delta_jars() -> str:
 
 def _archive_options() -> str:
     return f"-XX:SharedArchiveFile={ARCHIVE} -Xlog:disable -Xlog:all=error:stderr" if ARCHIVE.is_file() else ""
+
+
+def start_java(settings: SparkConf) -> JavaGateway:
+    """Start a JVM whose stderr is this process's, without `_NOISE`. Raises `PySparkRuntimeError`, after all of it."""
+    # glibc keeps freed memory of each thread: after some audits Java held half a GiB more without this limit.
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
+    reading, writing = os.pipe()
+    passing = Thread(target=_pass_on, args=(reading,), daemon=True, name="stderr of Java")
+    passing.start()
+    try:
+        gateway: JavaGateway = launch_gateway(settings, {"stderr": writing})  # type: ignore[no-untyped-call]
+    except BaseException:
+        os.close(writing)
+        passing.join(5)
+        raise
+    os.close(writing)
+    return gateway
+
+
+def _pass_on(reading: int) -> None:
+    """Until Java ends."""
+    with os.fdopen(reading, "rb") as lines:
+        for line in lines:
+            if not _NOISE.match(line):
+                os.write(_STDERR, line)

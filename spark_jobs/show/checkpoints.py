@@ -20,10 +20,10 @@ from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.show.coverage import cluster_spans, each_once, silent_in
 from spark_jobs.show.rows import GROUP
-from spark_jobs.store.arrow_types import arrow_schema
-from spark_jobs.store.read.finding_rows import published_findings
+from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.store.read.forgotten import forgotten_clusters
 from spark_jobs.store.read.published import Checkpoint, PublishedTables, Scope, audited_groups
+from spark_jobs.store.read.published_rows import published_findings
 from spark_jobs.store.read.stored import Filter, rows, tuples
 
 _STEP = (*GROUP, "step_start", "deleted_at", "deleted_topics")

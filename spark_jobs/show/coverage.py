@@ -18,9 +18,9 @@ from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.window import HOUR, Time, from_micros, to_micros
 from spark_jobs.show.former_coverage import former_rows
 from spark_jobs.show.rows import GROUP
-from spark_jobs.store.read.coverage_rows import coverage_rows_in
 from spark_jobs.store.read.forgotten import expectation, forgotten_clusters
 from spark_jobs.store.read.published import Checkpoint, PublishedTables, Scope, since
+from spark_jobs.store.read.published_rows import coverage_rows_in
 from spark_jobs.store.read.stored import Filter, tuples
 
 _OF_CLUSTER = Filter("consumer_group", "IS", None)

@@ -22,7 +22,7 @@ from spark_jobs.show.checkpoints import carried_by, checkpoint_at, fold_from
 from spark_jobs.show.coverage import coverage_of, coverage_rows
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.tabular import Tabular
-from spark_jobs.store.arrow_types import arrow_schema
+from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables
 from spark_jobs.store.read.stored import StoredTables

@@ -17,7 +17,7 @@ from spark_jobs.domain.model.message_queue import queue_ranges
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, from_micros
 from spark_jobs.show.rows import by_topic
 from spark_jobs.show.text.explanation import SampledBacklog
-from spark_jobs.store.arrow_values import micros_of, one_array, sizes_of
+from spark_jobs.store.arrow import micros_of, one_array, sizes_of
 from spark_jobs.store.read.stored import Filter, StoredTables
 
 Values = NDArray[np.float64]

@@ -13,8 +13,7 @@ from schemas import BACKLOG
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import MILLISECOND, to_micros
 from spark_jobs.show.rows import GROUP, TOPIC, Key, by_topic
-from spark_jobs.store.arrow_types import arrow_schema
-from spark_jobs.store.arrow_values import micros_of, one_array, sizes_of
+from spark_jobs.store.arrow import arrow_schema, micros_of, one_array, sizes_of
 from spark_jobs.store.read.published import PublishedTables, Scope
 from spark_jobs.store.read.stored import Filter
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.store.arrow_values import one_array
+from spark_jobs.store.arrow import one_array
 
 #: A row of a published table, or one derived from it, by column.
 Row = Mapping[str, Any]

@@ -22,7 +22,7 @@ from spark_jobs.show.group_incidents import GroupIncidents, group_incidents
 from spark_jobs.show.observed import with_share
 from spark_jobs.show.rows import GROUP, Row, group_of
 from spark_jobs.show.tabular import Tabular
-from spark_jobs.store.arrow_types import arrow_schema
+from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.store.read.forgotten import expectation
 from spark_jobs.store.read.published import EVERYTHING, PublishedTables, Scope, check_names, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables, rows

@@ -23,8 +23,8 @@ from spark_jobs.domain.rules import consumer_lagging
 from spark_jobs.domain.rules.rebalancing import REBALANCE_STORM
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.trends import last_days
-from spark_jobs.store.read.finding_rows import published_findings
 from spark_jobs.store.read.published import PublishedTables, Scope, published_tables
+from spark_jobs.store.read.published_rows import published_findings
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
 

@@ -23,7 +23,7 @@ from spark_jobs.pipeline.gather.checked import Checked, checked
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.without_spark import gathered
 from spark_jobs.pipeline.run_spec import RunSpec
-from spark_jobs.store.arrow_types import arrow_schema
+from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.store.read.published import Scope, check_group, published_tables, run_of_step
 from spark_jobs.store.read.stored import Filter, StoredTables
 from spark_jobs.what_if.cases import Case, with_new_room

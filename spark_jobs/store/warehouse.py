@@ -19,7 +19,7 @@ from spark_jobs.store.conflicts import retry_on_conflict
 from spark_jobs.store.delta_log import JavaLog, LocalLog, user_metadata
 from spark_jobs.store.location import Location
 from spark_jobs.store.parallel import run_in_parallel
-from spark_jobs.store.s3.commits import check_commits
+from spark_jobs.store.s3.s3a import check_commits
 from spark_jobs.store.spark_types import in_columns_of
 from spark_jobs.store.sql import create_table, literal
 

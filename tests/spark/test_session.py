@@ -11,7 +11,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from spark_jobs.runtime import session
-from spark_jobs.runtime.gateway import start_java
+from spark_jobs.runtime.session import start_java
 
 
 def test_the_class_path_is_the_same_however_often_a_session_is_asked_for(

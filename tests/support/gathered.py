@@ -10,8 +10,7 @@ from spark_jobs.domain.model.window import from_micros
 from spark_jobs.ingest.sightings import sightings
 from spark_jobs.pipeline.gather import without_spark
 from spark_jobs.pipeline.gather.sightings import sighted, sighted_states, unanswered_states
-from spark_jobs.store.arrow_types import arrow_schema
-from spark_jobs.store.arrow_values import columns_of
+from spark_jobs.store.arrow import arrow_schema, columns_of
 
 Row = Mapping[str, Any]
 Rows = Mapping[Table, Sequence[Row]]

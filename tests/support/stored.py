@@ -10,7 +10,7 @@ from deltalake import write_deltalake
 
 from schemas import Table
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.store.arrow_types import arrow_schema
+from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.stored import rows as rows_of

@@ -11,7 +11,7 @@ from deltalake import DeltaTable, Schema, write_deltalake
 
 from schemas import FINDINGS, TABLES, Table
 from schemas.types import Array, Struct, Type, as_json, sql_type
-from spark_jobs.store.arrow_types import arrow_schema
+from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.stored import Filter, rows
 from tests.support.rows import finding

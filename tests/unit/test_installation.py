@@ -13,7 +13,7 @@ import pytest
 from spark_jobs import installation
 from spark_jobs.errors import SetupError
 from spark_jobs.installation import PREFIX, ROOT, SITE, fetched
-from spark_jobs.runtime.extras import needed_extra
+from spark_jobs.runtime.faults import needed_extra
 from spark_jobs.runtime.session import JARS_DIR
 from spark_jobs.setup.jars import fetch_jars, fetch_tools, jar_names
 from tests.end_to_end.release.environments import clean_copy, environment, must

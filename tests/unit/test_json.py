@@ -35,7 +35,7 @@ from spark_jobs.operate.validate import Validation
 from spark_jobs.operate.verify import Verified
 from spark_jobs.pipeline.quality.checks import Result
 from spark_jobs.pipeline.run_record import RunRecord
-from spark_jobs.store.arrow_types import arrow_schema
+from spark_jobs.store.arrow import arrow_schema
 from tests.support.commands import ANSWERED, Typed
 from tests.support.recordings import HOUR
 

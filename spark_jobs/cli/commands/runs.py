@@ -20,7 +20,7 @@ from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.phrases import count
 from spark_jobs.errors import ExitCode
 from spark_jobs.operate.missing import missing_times, newest_run, recorded_steps, usual_configuration
-from spark_jobs.store.arrow_types import arrow_schema
+from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.store.read.published import runs_of
 
 #: A row of `audit_runs`, or of `missing_times`.

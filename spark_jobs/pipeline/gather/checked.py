@@ -17,7 +17,7 @@ from spark_jobs.domain.model.window import to_micros
 from spark_jobs.pipeline.exchange import KEY, KINDS, ROUTE, Kind, source_columns
 from spark_jobs.pipeline.quality.facts import STEP, CheckCounts, Fact, any_of, broken_by, repeats, unknown_in
 from spark_jobs.pipeline.quality.quarantine import quarantined
-from spark_jobs.store.arrow_values import one_array, ranges
+from spark_jobs.store.arrow import one_array, ranges
 
 _TIME = pa.timestamp("us", "UTC")
 #: By cluster, consumer group and table.

@@ -41,7 +41,7 @@ from spark_jobs.pipeline.gather.states import (
     server_routes,
     serving,
 )
-from spark_jobs.store.arrow_values import one_array
+from spark_jobs.store.arrow import one_array
 
 
 class Folded(NamedTuple):

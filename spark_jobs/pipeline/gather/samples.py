@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from expectations.rows import distinct
 from spark_jobs.domain.model.history import UNKNOWN, ClientSamples, ConsumeStatus, OffsetSamples, Place, TopicSamples
 from spark_jobs.pipeline.exchange import CLIENT, MEASURED, OFFSETS, TOPIC, Kind
-from spark_jobs.store.arrow_values import offsets_of, one_array, ranges, sizes_of
+from spark_jobs.store.arrow import offsets_of, one_array, ranges, sizes_of
 
 Numbers = NDArray[np.int64]
 #: The queues of a snapshot, as it lists them, and the places of the samples that list the same.

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from spark_jobs.domain.kernel.unseen import PROXY
 from spark_jobs.domain.model.window import HOUR, to_micros
 from spark_jobs.pipeline.exchange import CAPTURED, DELETED, READABLE, STATES_ARROW, UNANSWERED
-from spark_jobs.store.arrow_values import completed
+from spark_jobs.store.arrow import completed
 
 _BROKER = ("broker_name", "read_queue_nums")
 _THING = ("cluster", "consumer_group", "topic", "deleted", *_BROKER)

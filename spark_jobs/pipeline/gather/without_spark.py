@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from schemas import Table
 from spark_jobs.domain.model.series import coded
 from spark_jobs.pipeline.exchange import KINDS, NO_STATES, SAMPLES_ARROW, STATES_ARROW, Kind
-from spark_jobs.store.arrow_values import completed, list_offsets, offsets_of, sizes_of
+from spark_jobs.store.arrow import completed, list_offsets, offsets_of, sizes_of
 
 
 def gathered(snapshots: Mapping[Table, pa.Table], beside: pa.Table = NO_STATES) -> tuple[pa.Table, pa.Table]:

@@ -22,7 +22,7 @@ from spark_jobs.domain.model.series import coded
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.rocketmq.strategies import UNKNOWN_STRATEGY
 from spark_jobs.pipeline.exchange import TABLES_ARROW
-from spark_jobs.store.arrow_values import columns_of, from_numbers, from_values, offsets_of, ranges
+from spark_jobs.store.arrow import columns_of, from_numbers, from_values, offsets_of, ranges
 
 _INTERVALS, _ALLOCATIONS, _PROGRESS, _BACKLOG = (
     TABLES_ARROW[table.name] for table in (REBALANCE_INTERVALS, ALLOCATIONS, QUEUE_PROGRESS, BACKLOG)

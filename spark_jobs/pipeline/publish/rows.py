@@ -33,7 +33,7 @@ from spark_jobs.pipeline.publish.queue_rows import (
     progress_rows,
     step_key,
 )
-from spark_jobs.store.arrow_values import columns_of, completed, from_values, in_batches, one_array
+from spark_jobs.store.arrow import columns_of, completed, from_values, in_batches, one_array
 
 _topic_of = itemgetter("cluster", "consumer_group", "topic")
 

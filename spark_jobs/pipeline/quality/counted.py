@@ -24,7 +24,7 @@ from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.pipeline.exchange import STEP_KEY
 from spark_jobs.pipeline.publish.rows import coverage_rows
 from spark_jobs.pipeline.quality.facts import CLUSTERS, LEFT_OUT, ROWS, Fact, Facts, counts_of, step_facts
-from spark_jobs.store.read.coverage_rows import coverage_rows_in
+from spark_jobs.store.read.published_rows import coverage_rows_in
 from spark_jobs.store.read.stored import values
 from spark_jobs.store.spark_types import in_utc
 

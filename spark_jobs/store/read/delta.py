@@ -18,7 +18,7 @@ from schemas.types import STRING
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.errors import PublishError, WarehouseError
-from spark_jobs.store.arrow_types import arrow_schema, delta_schema
+from spark_jobs.store.arrow import arrow_schema, delta_schema
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.stored import Filter, rows
 

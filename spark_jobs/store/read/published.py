@@ -18,7 +18,7 @@ from spark_jobs.domain.model.intervals import EVER, Interval, StepGrid, format_u
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import NothingPublishedError, WarehouseError
-from spark_jobs.store.arrow_values import micros_of, one_array
+from spark_jobs.store.arrow import micros_of, one_array
 from spark_jobs.store.read.kept import kept_since
 from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
 

@@ -1,4 +1,4 @@
-"""Hadoop's S3A, the needed parts of Amazon's SDK, and the log store: their jars and settings."""
+"""Hadoop's S3A, parts of Amazon's SDK, and the log store: jars, settings, and a check before the first commit."""
 
 import os
 from hashlib import sha256
@@ -7,11 +7,14 @@ from pathlib import Path
 from subprocess import DEVNULL
 from zipfile import ZipFile
 
+from py4j.protocol import Py4JJavaError
 from pyspark.conf import SparkConf
 from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
 
+from spark_jobs.errors import SetupError
 from spark_jobs.installation import fetched
-from spark_jobs.store.location import S3_SCHEMES
+from spark_jobs.store.location import S3_SCHEMES, Location
 
 #: Set-up puts them there, once; nothing is resolved at start.
 S3_DIR = fetched("s3")
@@ -87,3 +90,29 @@ def s3_settings() -> dict[str, str]:
     if region := os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"):
         settings["spark.hadoop.fs.s3a.endpoint.region"] = region
     return settings
+
+
+def check_commits(spark: SparkSession, location: Location) -> None:
+    """Raise `SetupError` without a log store that keeps S3 writers apart, `WarehouseError` if the store cannot."""
+    if not location.is_on_s3:
+        return
+    if spark.sparkContext.getConf().get(log_store_key(location.scheme)) == LOG_STORE:
+        if not _is_loaded(spark):
+            raise SetupError(
+                f"the warehouse {location.location} is on S3, where Delta alone lets two writers overwrite each "
+                f"other's commits: run `rebalance-audit setup --s3` once, with network access, and "
+                f"give spark-submit its jars, or set {log_store_key(location.scheme)} to your own log store"
+            )
+        from spark_jobs.store.s3.objects import check_puts  # a library of 15 MB, for warehouses on S3 only
+
+        check_puts(location)
+
+
+def _is_loaded(spark: SparkSession) -> bool:
+    jvm = spark._jvm
+    assert jvm is not None
+    try:
+        jvm.org.apache.spark.util.Utils.classForName(LOG_STORE, True, False)
+    except Py4JJavaError:
+        return False
+    return True

@@ -18,7 +18,7 @@ from spark_jobs.domain.incidents.values import AuditedTime, Incident
 from spark_jobs.domain.model.intervals import Interval, StepGrid
 from spark_jobs.domain.model.window import SECOND, to_micros
 from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.store.read.finding_rows import published_findings
+from spark_jobs.store.read.published_rows import published_findings
 from tests.conformance.recording.test_live_bodies import DATA
 from tests.spark.recording.conftest import EXAMPLE
 from tests.spark.recording.test_timeline import BEGIN, END, EVERYBODY, T0

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.errors import SetupError
 from spark_jobs.store.location import Location
-from spark_jobs.store.s3 import commits
+from spark_jobs.store.s3 import s3a
 from spark_jobs.store.s3.s3a import _SOURCE, LOG_STORE, hadoop_version, log_store_key, s3_settings
 
 
@@ -30,13 +30,13 @@ def test_the_version_is_that_of_sparks_hadoop(spark: SparkSession) -> None:
 
 
 def test_without_the_log_store_nothing_is_written_to_s3(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commits, "LOG_STORE", "rebalance_audit.NotThere")
+    monkeypatch.setattr(s3a, "LOG_STORE", "rebalance_audit.NotThere")
     bucket = Location.parse("s3a://bucket/audit")
-    commits.check_commits(spark, bucket)  # a log store of the user's own, as far as this can see
+    s3a.check_commits(spark, bucket)  # a log store of the user's own, as far as this can see
     configured = SimpleNamespace(getConf=lambda: {log_store_key("s3a"): "rebalance_audit.NotThere"})
     with pytest.raises(SetupError, match=r"rebalance-audit setup --s3` once"):
-        commits.check_commits(cast(SparkSession, SimpleNamespace(sparkContext=configured, _jvm=spark._jvm)), bucket)
-    commits.check_commits(spark, Location.parse("/data/audit"))
+        s3a.check_commits(cast(SparkSession, SimpleNamespace(sparkContext=configured, _jvm=spark._jvm)), bucket)
+    s3a.check_commits(spark, Location.parse("/data/audit"))
 
 
 @pytest.fixture(autouse=True)

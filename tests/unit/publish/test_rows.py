@@ -18,7 +18,7 @@ from spark_jobs.domain.status.attribution import TopicGrowth
 from spark_jobs.domain.status.group_status import DeletedTopic, GroupStatus
 from spark_jobs.domain.status.strategy_comparison import StrategyComparison
 from spark_jobs.pipeline.publish.rows import results, seen, tables, tables_of
-from spark_jobs.store.read.finding_rows import published_findings
+from spark_jobs.store.read.published_rows import published_findings
 from tests.support.builders import allocation, interval
 from tests.support.findings import finding
 from tests.support.kernel import SETTINGS

@@ -1,4 +1,4 @@
-"""Rows of `findings` as values of the domain: column by column, as a fleet's month has many."""
+"""Rows of `findings` and `coverage` as values of the domain: column by column, as a fleet's month has many."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -7,9 +7,27 @@ from typing import Any
 import pyarrow as pa
 
 from spark_jobs.domain.incidents.values import PublishedFinding
+from spark_jobs.domain.kernel.coverage import CoverageRow, Lack, Missing
 from spark_jobs.domain.model.finding import ConflictingValue, Counts, Evidence, Finding, QueueEvidence
 from spark_jobs.domain.model.history import Connection
-from spark_jobs.store.read.stored import distinct_values, parted
+from spark_jobs.domain.model.window import to_micros
+from spark_jobs.store.read.stored import distinct_values, parted, values
+
+
+def coverage_rows_in(table: pa.Table) -> Iterator[CoverageRow]:
+    """Every row of the table, or of structs with its columns; one batch of them is in memory at a time."""
+    for batch in table.to_batches():
+        columns = ((name, batch.column(name)) for name in CoverageRow._fields)
+        yield from map(CoverageRow, *(_gaps(each) if name == "missing" else _plain(each) for name, each in columns))
+
+
+def _gaps(array: pa.ListArray) -> list[Sequence[Missing]]:
+    return [[*map(_missing, each)] if each else () for each in values(array)]
+
+
+def _missing(row: Mapping[str, Any]) -> Missing:
+    return Missing(to_micros(row["started_at"]), to_micros(row["ended_at"]), row["source"], Lack(row["reason"]))
+
 
 _KEY = ("cluster", "consumer_group", "step_start")
 
