@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 from schemas import FINDINGS, OUTPUTS, SOURCES, Table
 from spark_jobs.api.answers import Explanation, FleetSize, GroupPlan, GroupSize, Report, WhatIf
-from spark_jobs.api.errors import only_own_errors
+from spark_jobs.api.errors import check_no_connect, only_own_errors
 from spark_jobs.config import Configuration
 from spark_jobs.config.file import load
 from spark_jobs.domain.model.intervals import Interval, as_utc, check_begun, parse_utc
 from spark_jobs.domain.phrases import did_you_mean, short_repr
 from spark_jobs.errors import WarehouseError
-from spark_jobs.runtime.connect import check_no_connect
 from spark_jobs.show.coverage import coverage_of
 from spark_jobs.show.explain import explain_group
 from spark_jobs.show.incident_table import publish_incidents

@@ -11,8 +11,8 @@ from spark_jobs.errors import UsageError, WarehouseError
 from spark_jobs.ingest.files import check_readable
 from spark_jobs.store.location import Location, check_all
 from spark_jobs.store.read.delta import DeltaTables
+from spark_jobs.store.read.kept import check_recorded
 from spark_jobs.store.read.published import published_run
-from spark_jobs.store.read.recorded import check_recorded
 
 
 def check_audit(arguments: Namespace) -> None:

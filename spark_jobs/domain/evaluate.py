@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby
 
+import numpy as np
+
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval, Switch
 from spark_jobs.domain.kernel.backlog import TopicBacklog, topic_backlogs
 from spark_jobs.domain.kernel.coverage import CoverageRow, group_coverage
@@ -14,13 +16,13 @@ from spark_jobs.domain.kernel.locks import with_locks
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.progress import topic_progress
 from spark_jobs.domain.kernel.rebalances import rebalances
-from spark_jobs.domain.kernel.recorded_interval import as_recorded
 from spark_jobs.domain.kernel.removed_queues import gone_topics
 from spark_jobs.domain.kernel.timeline import StepTimeline
 from spark_jobs.domain.kernel.triggers import SwitchedAt, expired_at, switches, with_moves
 from spark_jobs.domain.model.finding import Finding, unconsumed_times
 from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, GroupHistory, OffsetSamples
-from spark_jobs.domain.model.window import AuditSettings, StepWindow
+from spark_jobs.domain.model.series import Timed
+from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow
 from spark_jobs.domain.rocketmq.pop import REVIVE_GROUP
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.catalog import RULES
@@ -155,3 +157,24 @@ def _near(switched: Sequence[Switch], settings: AuditSettings) -> SwitchedAt:
     """
     served = [switch for switch in switched if switch.old and switch.new]
     return lambda at: {switch.broker_name for switch in served if abs(switch.at - at) <= settings.cadence}
+
+
+#: So many times between two snapshots of one thing, and this part of all times alike, show how often a recorder takes
+#: them: neither a broker that answers now and then, nor a recording that has just begun.
+_ENOUGH, _PART = 10, 0.9
+#: Two times are alike if they differ by no more than this part.
+_TOLERANCE = 0.25
+
+
+def as_recorded(history: GroupHistory, window: StepWindow, settings: AuditSettings) -> AuditSettings:
+    """The settings with the interval that the snapshots of the window show, if it is far from the configured one."""
+    polled: list[Timed] = [*history.memberships.values(), *history.routes.values(), *history.offsets.values()]
+    of_series = [np.diff(series.times[series.inside(window.read_from, window.end)]) for series in polled]
+    if max(map(len, of_series), default=0) < _ENOUGH:
+        return settings
+    between = np.concatenate(of_series)
+    usual = float(np.median(between))
+    is_alike = np.abs(between - usual) <= _TOLERANCE * usual
+    if is_alike.mean() < _PART or settings.is_about(usual):
+        return settings
+    return settings.recorded_every(max(round(usual / SECOND), 1) * SECOND)

@@ -15,7 +15,7 @@ from spark_jobs.domain.incidents.notices import BACK
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.phrases import printable
 from spark_jobs.errors import NotDeliveredError, NoticeTargetError
-from spark_jobs.operate.message import NoticeEntry
+from spark_jobs.operate.messages import NoticeEntry
 from spark_jobs.runtime.secret_file import secret_text
 
 if TYPE_CHECKING:

@@ -10,11 +10,16 @@ from schemas import NOTICES
 from spark_jobs.domain.incidents.notices import News, Notice
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.errors import NotDeliveredError, NothingPublishedError
-from spark_jobs.operate.incident_messages import FOLLOWED, RECENT, incident_messages
-from spark_jobs.operate.message import Message, NoticeEntry, NoticeRequest
+from spark_jobs.operate.messages import (
+    FOLLOWED,
+    RECENT,
+    Message,
+    NoticeEntry,
+    NoticeRequest,
+    incident_messages,
+)
 from spark_jobs.operate.missing import newest_run, recorded_steps, usual_configuration
-from spark_jobs.operate.missing_audits import audit_notices
-from spark_jobs.operate.rejected_steps import rejected_steps
+from spark_jobs.operate.rejected_steps import audit_notices, rejected_steps
 from spark_jobs.pipeline.publish.claims import claim_notices
 from spark_jobs.show.text.notice_text import audit_text, audit_title, rejected_text, rejected_title
 from spark_jobs.store.read.delta import delta_tables

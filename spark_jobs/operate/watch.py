@@ -17,8 +17,7 @@ from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import IncompleteError, QualityError, RebalanceAuditError, UnexpectedError
 from spark_jobs.operate.arrivals import LATE_AFTER, awaited_sources
-from spark_jobs.operate.backfill import StepProgress, backfill, failed
-from spark_jobs.operate.filling import VersionsRead, filling
+from spark_jobs.operate.backfill import StepProgress, VersionsRead, backfill, failed, filling
 from spark_jobs.operate.late import changed_steps, late_steps
 from spark_jobs.operate.maintain import maintain
 from spark_jobs.operate.retention import Keep, delete_expired

@@ -20,8 +20,7 @@ from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.runtime.version import code_version
 from spark_jobs.store.conflicts import retry_on_conflict
-from spark_jobs.store.read.kept import check_kept
-from spark_jobs.store.read.recorded import check_recorded
+from spark_jobs.store.read.kept import check_kept, check_recorded
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 from spark_jobs.store.read.through_spark import SparkTables, stored_in
 from spark_jobs.store.spark_types import spark_schema

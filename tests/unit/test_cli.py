@@ -37,8 +37,7 @@ from spark_jobs.domain.coverage import NO_COVERAGE, Coverage, GroupCoverage, See
 from spark_jobs.domain.model.intervals import Interval, StepGrid, duration_text
 from spark_jobs.errors import ExitCode, PublishConflictError, QualityError, SetupError, WarehouseError
 from spark_jobs.installation import ROOT
-from spark_jobs.operate.backfill import Outcome
-from spark_jobs.operate.filling import Filling
+from spark_jobs.operate.backfill import Filling, Outcome
 from spark_jobs.operate.missing import MissingStep, RecordedSteps
 from spark_jobs.pipeline.run_record import RunRecord, reported_severities
 from tests.support.commands import Typed

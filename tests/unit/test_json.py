@@ -25,7 +25,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError
 from spark_jobs.ingest.load import IngestReport
 from spark_jobs.installation import ROOT
-from spark_jobs.operate.filling import Filling
+from spark_jobs.operate.backfill import Filling
 from spark_jobs.operate.forget import ForgottenCluster
 from spark_jobs.operate.missing import MissingStep, RecordedSteps, missing_times
 from spark_jobs.operate.retention import ExpiredRows

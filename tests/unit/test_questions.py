@@ -18,7 +18,7 @@ from spark_jobs.api.warehouse import open_warehouse
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import IntervalError, NothingPublishedError, RebalanceAuditError, UnknownNameError
 from spark_jobs.store.read.delta import delta_tables
-from spark_jobs.store.read.recorded import check_recorded
+from spark_jobs.store.read.kept import check_recorded
 from tests.support.commands import Typed
 from tests.support.published import publish_hours
 from tests.support.snapshots import sighting

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from schemas import AUDIT_RUNS, FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
-from spark_jobs.cli.show_group import show_group
+from spark_jobs.cli.commands.status import show_group
 from spark_jobs.cli.show_status import ORDERS, show_statuses
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.window import to_micros

@@ -17,7 +17,7 @@ from spark_jobs.cli.commands.validate import show_failures
 from spark_jobs.cli.tables import folded
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError
-from spark_jobs.operate.filling import Filling
+from spark_jobs.operate.backfill import Filling
 from spark_jobs.operate.upkeep import Maintained
 from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.show.clients import ClientSeen

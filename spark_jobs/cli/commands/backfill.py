@@ -24,8 +24,7 @@ from spark_jobs.domain.model.intervals import EVER, Interval, format_utc
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.phrases import count as count_of
 from spark_jobs.errors import ExitCode, RebalanceAuditError
-from spark_jobs.operate.backfill import Outcome, StepProgress, audited, backfill, failed
-from spark_jobs.operate.filling import Filling, VersionsRead, filling
+from spark_jobs.operate.backfill import Filling, Outcome, StepProgress, VersionsRead, audited, backfill, failed, filling
 from spark_jobs.operate.late import changed_steps
 from spark_jobs.store.read.through_spark import readable_tables
 from spark_jobs.store.warehouse import Warehouse

@@ -11,7 +11,7 @@ from spark_jobs.cli.questions import opened
 from spark_jobs.cli.terminal import print_line, printable, show_next
 from spark_jobs.errors import ExitCode
 from spark_jobs.operate.deliver import deliver, notify_url
-from spark_jobs.operate.message import Message, NoticeRequest
+from spark_jobs.operate.messages import Message, NoticeRequest
 from spark_jobs.operate.notices import messages, send_notices
 from spark_jobs.store.read.stored import StoredTables
 

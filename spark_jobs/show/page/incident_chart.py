@@ -15,8 +15,18 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import names_text
-from spark_jobs.show.page.charts import source_of_rows
-from spark_jobs.show.page.style import GRID, INK, PAPER, SEVERITY, clock, ink_on, milliseconds, rows_figure, shortened
+from spark_jobs.show.page.style import (
+    GRID,
+    INK,
+    PAPER,
+    SEVERITY,
+    clock,
+    ink_on,
+    milliseconds,
+    rows_figure,
+    shortened,
+    source_of_rows,
+)
 from spark_jobs.show.rows import Row
 from spark_jobs.show.text.incident_text import attention, peak_text, time_text
 

@@ -11,9 +11,8 @@ from spark_jobs.domain.model.message_queue import queues_by_topic
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import count, names_text, number_text
 from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.show.page.charts import packed
 from spark_jobs.show.page.incident_chart import ROWS, incident_chart, incident_id, lanes
-from spark_jobs.show.page.style import clock, milliseconds
+from spark_jobs.show.page.style import clock, milliseconds, packed
 from spark_jobs.show.rows import Row
 from spark_jobs.show.text import incident_text
 

@@ -14,8 +14,7 @@ from bokeh.plotting import figure
 
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import MILLISECOND
-from spark_jobs.show.page.charts import packed
-from spark_jobs.show.page.style import INK, LINES, lines_figure, time_range
+from spark_jobs.show.page.style import INK, LINES, lines_figure, packed, time_range
 from spark_jobs.show.page.templates import rendered
 from spark_jobs.what_if.outcome import CaseOutcome, Comparison
 

@@ -9,9 +9,8 @@ from markupsafe import Markup
 
 from spark_jobs.domain.model.intervals import duration_text
 from spark_jobs.domain.phrases import UNKNOWN, catch_up_text, number_text, percent_text, rate_text, retention_text
-from spark_jobs.show.page.charts import bokeh_js
 from spark_jobs.show.page.incident_chart import incident_id
-from spark_jobs.show.page.style import SCHEMES, clock, milliseconds
+from spark_jobs.show.page.style import SCHEMES, bokeh_js, clock, milliseconds
 from spark_jobs.show.text.incident_text import advice_text, state_text
 
 _VIEWS = Path(__file__).with_name("views")

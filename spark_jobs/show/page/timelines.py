@@ -12,7 +12,6 @@ from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.phrases import UNKNOWN, number_text
-from spark_jobs.show.page.charts import source_of_rows
 from spark_jobs.show.page.style import (
     INK,
     NO_OWNER,
@@ -25,6 +24,7 @@ from spark_jobs.show.page.style import (
     owner_color,
     rows_figure,
     shortened,
+    source_of_rows,
 )
 from spark_jobs.show.rows import Row
 

@@ -14,8 +14,7 @@ from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import PublishConflictError, QualityError
 from spark_jobs.operate import backfill as module
-from spark_jobs.operate.backfill import audited, backfill, failed
-from spark_jobs.operate.filling import VersionsRead, filling
+from spark_jobs.operate.backfill import VersionsRead, audited, backfill, failed, filling
 from spark_jobs.operate.late import changed_steps
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.publish.content import Content, content

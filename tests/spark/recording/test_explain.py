@@ -20,8 +20,8 @@ from rich.console import Console
 
 from schemas import ALLOCATIONS, REBALANCE_INTERVALS
 from spark_jobs.cli.commands.explain import show_explanation
+from spark_jobs.cli.commands.status import show_group
 from spark_jobs.cli.documents import as_json
-from spark_jobs.cli.show_group import show_group
 from spark_jobs.config import strategy_settings
 from spark_jobs.domain.model.intervals import parse_utc
 from spark_jobs.domain.model.message_queue import MessageQueue

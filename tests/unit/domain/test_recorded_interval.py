@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
-from spark_jobs.domain.kernel.recorded_interval import as_recorded
+from spark_jobs.domain.evaluate import as_recorded
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import SECOND, AuditSettings
 from tests.support.kernel import SETTINGS, WINDOW, group_histories, published

@@ -20,7 +20,7 @@ import pytest
 from spark_jobs.cli.main import main
 from spark_jobs.domain.incidents.notices import News, audit_notice
 from spark_jobs.operate.deliver import VARIABLE, deliver
-from spark_jobs.operate.message import NoticeEntry
+from spark_jobs.operate.messages import NoticeEntry
 from tests.support.published import publish_hours
 
 #: A host of each service, and what it answers where it has a message.

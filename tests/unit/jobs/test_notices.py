@@ -27,10 +27,10 @@ from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.operate.deliver import VARIABLE
-from spark_jobs.operate.message import Message, NoticeRequest
+from spark_jobs.operate.messages import Message, NoticeRequest
 from spark_jobs.operate.missing import recorded_steps
-from spark_jobs.operate.missing_audits import audit_notices
 from spark_jobs.operate.notices import send_notices
+from spark_jobs.operate.rejected_steps import audit_notices
 from spark_jobs.pipeline.publish.claims import claim_notices
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import delta_tables

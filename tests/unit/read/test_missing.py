@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from schemas import AUDIT_RUNS, COVERAGE, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, SIGHTINGS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.operate.filling import Filling, filling
+from spark_jobs.operate.backfill import Filling, filling
 from spark_jobs.operate.missing import missing_times, recorded_steps
 from spark_jobs.runtime.version import code_version
 from spark_jobs.store.read.delta import delta_tables
