@@ -15,5 +15,4 @@ CAPTURE_CALLS = recorded(
     required("outcome", STRING, "ANSWERED, NOT_ONLINE, NOT_IN_GROUP, FAILED, TIMED_OUT, REFUSED, NOT_ASKED (skipped)"),
     Field("took_ms", INTEGER, "milliseconds until the answer or error; null: not made"),
     Field("error", STRING, "exception; of NOT_ASKED that of the call before; null: none"),
-    former={"outcome": "fate"},
 )

@@ -37,7 +37,6 @@ def recorded(
     key: tuple[Field, ...],
     *columns: Field,
     checks: Mapping[str, str] | None = None,
-    former: Mapping[str, str] | None = None,
 ) -> Table:
     """A table of answers, each with its time, which ends the key; laid out by time."""
     captured_at = required("captured_at", TIMESTAMP, "time of the answer")
@@ -50,5 +49,4 @@ def recorded(
         cluster_by=("captured_at",),
         checks=checks or {},
         generated={"captured_date": "CAST(captured_at AS DATE)"},
-        former=former or {},
     )

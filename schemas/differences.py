@@ -7,32 +7,6 @@ from typing import Any
 from schemas.table import Table
 from schemas.types import Array, Field, Struct, Type, as_json, sql_type
 
-#: Causes and bottlenecks before version 2, and those of today.
-VALUES_OF_TODAY = {
-    "TWINS": "DUPLICATE_CLIENT_ID",
-    "NOBODY_CONNECTED": "NO_MEMBERS",
-    "NOBODY_ONLINE": "NO_MEMBERS",
-    "NOBODY_ASKS": "NOT_CONSUMED",
-}
-#: The columns, or fields of structs, that hold them.
-VALUE_COLUMNS = frozenset({"cause", "causes", "bottleneck"})
-
-
-def as_stored(stored: Any, table: Table) -> Table:
-    """The table under the names by which a schema, `as_json`, calls its columns: those of today or the former ones."""
-    names = {column["name"] for column in stored["fields"]} - {*table.schema.names}
-    return table if names.isdisjoint(table.before_version_2.schema.names) else table.before_version_2
-
-
-def renamed_columns(stored: Any, table: Table) -> Iterator[tuple[str, str]]:
-    """(former path, path of today) of the columns that a schema, `as_json`, has under their former names."""
-    if as_stored(stored, table) is not table:
-        names = {column["name"] for column in stored["fields"]}
-        for path, name in table.former.items():
-            parents = path.rpartition(".")[0]
-            if parents or name in names:
-                yield f"{parents}.{name}" if parents else name, path
-
 
 def missing_columns(stored: Any, table: Table) -> tuple[Field, ...]:
     """The nullable columns that a schema, `as_json`, lacks; fields of an array's structs as `array.element.field`."""

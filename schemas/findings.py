@@ -67,13 +67,4 @@ FINDINGS = Table(
         "span_not_empty": "started_at < ended_at",
         "inside_its_step": "started_at >= step_start",
     },
-    former={
-        "started_at": "start",
-        "ended_at": "end",
-        "active_since": "held_since",
-        "silenced_because": "muted",
-        "evidence.conflicting_values": "parties",
-        "evidence.queues.started_at": "start",
-        "evidence.queues.ended_at": "end",
-    },
 )

@@ -82,20 +82,4 @@ GROUP_STATUS = Table(
         "every_queue_counted": "queue_count IS NULL OR "
         "queue_count = queues_with_one_owner + double_owned_queues + unassigned_queues",
     },
-    former={
-        "member_count": "members",
-        "queue_count": "queues",
-        "queues_with_one_owner": "owned_once",
-        "double_owned_queues": "owned_twice",
-        "unassigned_queues": "owned_never",
-        "produced_messages_per_second": "in_rate",
-        "consumed_messages_per_second": "out_rate",
-        "busiest_bottleneck": "busiest_limit",
-        "headroom_messages_per_second": "headroom",
-        "bottleneck": "limit",
-        "utilization": "utilisation",
-        "busiest_utilization": "busiest_utilisation",
-        "busiest_member_queues": "busiest_share",
-        "busiest_member_queues_with_one_more": "share_after",
-    },
 )

@@ -18,15 +18,6 @@ _CONDITIONS = array_of(
 )
 
 #: The names of `_CONDITIONS` before version 2.
-_FORMER = {
-    "started_at": "start",
-    "ended_at": "end",
-    "client_ids": "members",
-    "conflicting_values": "parties",
-    "cause_spans": "causes",
-    "cause_spans.started_at": "start",
-    "cause_spans.ended_at": "end",
-}
 
 INCIDENTS = Table(
     name="incidents",
@@ -70,15 +61,4 @@ INCIDENTS = Table(
         Field("teams", Array(STRING), "teams of its groups"),
     ),
     key=("incident_id",),
-    former={
-        "consumer_groups": "groups",
-        "client_ids": "members",
-        "peak_backlog_messages": "piled_up",
-        "unassigned_queue_minutes": "unowned_queue_minutes",
-        "root_causes": "roots",
-        "symptoms": "consequences",
-        "costs.peak_backlog_messages": "piled_up",
-        "costs.unassigned_queue_minutes": "unowned_queue_minutes",
-        **{f"{column}.{new}": old for column in ("root_causes", "symptoms") for new, old in _FORMER.items()},
-    },
 )

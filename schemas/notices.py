@@ -35,5 +35,4 @@ NOTICES = Table(
         Field("resolution", STRING, "CLEARED, DELETED or TOPIC_DELETED; null: open"),
     ),
     key=("target", "incident_id", "event", "sent_at"),
-    former={"event": "told", "consumer_groups": "groups", "sent_at": "told_at"},
 )

@@ -20,5 +20,4 @@ QUARANTINE = Table(
     ),
     key=("quarantine_id",),
     cluster_by=("quarantine_id",),
-    former={"row_key": "key"},
 )

@@ -55,5 +55,4 @@ REBALANCE_INTERVALS = Table(
         "known_status": "status IN ('REPLAYED', 'UNOBSERVED', 'NOT_APPLICABLE', 'NOT_REPLAYABLE')",
         "reason_unless_replayed": "(status = 'REPLAYED') = (reason IS NULL)",
     },
-    former={"trigger_type": "trigger", "triggers.trigger_type": "trigger", "minimum_moves": "least_moves"},
 )

@@ -22,5 +22,4 @@ STRATEGY_COMPARISON = Table(
     key=(*OF_TOPIC.names, "strategy"),
     partition_by=("step_start",),
     checks={"moves_are_not_too_few": "minimum_moves <= queues_moved"},
-    former={"queue_count": "queues", "minimum_moves": "least_moves"},
 )

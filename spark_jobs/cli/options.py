@@ -141,8 +141,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--rule": _value("NAME", "only incidents with a finding of this rule", type=str.upper),
     "--severity": _value("SEVERITY", "only incidents that are INFO, WARN or ERROR", type=str.upper, choices=SEVERITIES),
     "--client": _value("TEXT", "only clients whose id contains the text, such as a host"),
-    # Version 1 called the order by peak backlogs `piled-up`.
-    "--sort": _value(None, "order", type=lambda order: order.replace("piled-up", "peak-backlog")),
+    "--sort": _value(None, "order"),
     "--all": _switch("also show groups that need no attention"),
     "TEXT": _value("TEXT", "part of a client id or address, such as a host or process id"),
     "--cluster": _value("NAME", "only this cluster", type=_if_any),

@@ -73,10 +73,6 @@ def send_notices_without_spark(warehouse: str, request: NoticeRequest, send: Sen
     return send_notices(delta_tables(warehouse), request, send)
 
 
-#: As DAG files of version 1.0.0 call it, which users have copied.
-tell_without_spark = send_notices_without_spark
-
-
 def messages(
     stored: StoredTables, request: NoticeRequest, progress: Callable[[str], None] = lambda _: None
 ) -> list[Message]:

@@ -8,7 +8,7 @@ from typing import Any, Self
 from urllib.parse import unquote
 
 from schemas import AUDIT_RUNS, OUTPUTS, SOURCES, Table
-from schemas.differences import as_stored, differences, lasting_differences, renamed_columns
+from schemas.differences import differences, lasting_differences
 from spark_jobs.errors import SchemaMismatchError, WarehouseError
 
 _CATALOG_SCHEMA = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*")
@@ -97,10 +97,8 @@ class Location:
 
     def check_schema(self, columns: Any, table: Table, *, older: bool = False) -> None:
         """Raise `SchemaMismatchError` for differences to the table's module; `older`: only if an upgrade keeps them."""
-        known = as_stored(columns, table)
-        lasting = lasting_differences(columns, known)
-        renamed = (f"column {old} is called {new} now" for old, new in renamed_columns(columns, table))
-        if differ := lasting if older else [*renamed, *differences(columns, known.schema)]:
+        lasting = lasting_differences(columns, table)
+        if differ := lasting if older else [*differences(columns, table.schema)]:
             raise SchemaMismatchError(
                 f"the table {self.location}/{table.name} is not as schemas/{table.name}.py says: {'; '.join(differ)}. "
                 f"{self._remedy(table) if lasting else self._upgrade}"

@@ -1,7 +1,6 @@
 """Tables in Spark: columns as Spark's own types, and expressions that several parts share."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, reduce
 from operator import and_
@@ -12,8 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
 from schemas import Table
-from schemas.differences import VALUE_COLUMNS, VALUES_OF_TODAY, as_stored
-from schemas.types import Array, Field, Struct, Type, as_json, sql_type
+from schemas.types import Field, Struct, Type, as_json
 
 
 @cache
@@ -45,36 +43,11 @@ def in_utc(collected: Any) -> Any:
 
 
 def in_columns_of(table: Table, frame: DataFrame) -> DataFrame:
-    """The rows of an older version in the table's columns: names and values of today, null in columns that it lacks."""
-    known = as_stored(frame.schema.jsonValue(), table)
-    is_former = known is not table
-
-    def column(field: Field, stored: Field) -> Column:
-        if stored.name not in frame.columns:
-            return F.lit(None).cast(spark_type(field.type)).alias(field.name)
-        values = F.col(stored.name)
-        if sql_type(field.type) != sql_type(stored.type):
-            values = values.cast(spark_type(field.type))  # by position, inside structs too
-        return (_of_today(values, field) if is_former and _may_hold_former_values(field) else values).alias(field.name)
-
-    return frame.select(*map(column, table.schema, known.schema))
-
-
-def _of_today(values: Column, field: Field) -> Column:
-    """The values of a column, with the causes and bottlenecks of today, inside arrays and structs too."""
-    match field.type:
-        case Array(element):
-            return F.transform(values, lambda each: _of_today(each, replace(field, type=element)))
-        case Struct():
-            for inner in filter(_may_hold_former_values, field.type):
-                values = values.withField(inner.name, _of_today(values[inner.name], inner))
-            return values
-    today = F.create_map(*(F.lit(text) for pair in VALUES_OF_TODAY.items() for text in pair))
-    return F.coalesce(today[values], values)
-
-
-def _may_hold_former_values(field: Field) -> bool:
-    return any(name == field.name or f"{name}:" in sql_type(field.type) for name in VALUE_COLUMNS)
+    """The rows of an older version in the table's columns: null in those that it lacks."""
+    lacking = {field.name: F.lit(None).cast(spark_type(field.type)) for field in table.schema}
+    return frame.select(
+        *(F.col(name) if name in frame.columns else lacking[name].alias(name) for name in table.schema.names)
+    )
 
 
 def union_of(frames: Iterable[DataFrame]) -> DataFrame:

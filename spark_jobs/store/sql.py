@@ -1,8 +1,6 @@
 """Spark's SQL: values, and the statement that makes a table."""
 
 import re
-from collections.abc import Mapping
-from types import MappingProxyType
 
 from schemas import Table
 from schemas.types import Field, sql_type
@@ -19,10 +17,8 @@ def is_same_check(check: str | None, other: str) -> bool:
     return check is not None and re.sub(r"\s", "", check) == re.sub(r"\s", "", other)
 
 
-def create_table(
-    table: Table, identifier: str, properties: Mapping[str, str] = MappingProxyType({}), *, replaces: bool = False
-) -> str:
-    """The CREATE TABLE, with constraints, or REPLACE TABLE (`replaces`): Delta's builder takes no catalog."""
+def create_table(table: Table, identifier: str) -> str:
+    """The CREATE TABLE, with constraints: Delta's builder takes no catalog."""
 
     def column(field: Field) -> str:
         parts = [f"`{field.name}`", sql_type(field.type)]
@@ -33,15 +29,13 @@ def create_table(
         return " ".join([*parts, "COMMENT", literal(field.comment or "")])
 
     columns = ",\n  ".join(map(column, table.schema))
-    create = "REPLACE TABLE" if replaces else "CREATE TABLE IF NOT EXISTS"
-    lines = [f"{create} {identifier} (\n  {columns}\n) USING delta"]
+    lines = [f"CREATE TABLE IF NOT EXISTS {identifier} (\n  {columns}\n) USING delta"]
     if table.partition_by:
         lines.append(f"PARTITIONED BY ({', '.join(table.partition_by)})")
     if table.cluster_by:
         lines.append(f"CLUSTER BY ({', '.join(table.cluster_by)})")
     lines.append(f"COMMENT {literal(table.comment)}")
-    properties = {**properties, **{f"delta.constraints.{name}": check for name, check in table.checks.items()}}
-    if properties:
-        pairs = (f"{literal(name)} = {literal(value)}" for name, value in properties.items())
+    if table.checks:
+        pairs = (f"{literal(f'delta.constraints.{name}')} = {literal(check)}" for name, check in table.checks.items())
         lines.append(f"TBLPROPERTIES ({', '.join(pairs)})")
     return "\n".join(lines)

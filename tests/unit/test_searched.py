@@ -111,7 +111,6 @@ def test_a_client_is_shown_in_all_its_groups(ask: Typed) -> None:
         ("--sort oldest", ["G h1@7", "G h2@7", "H"]),
         ("--sort longest", ["H", "G h1@7", "G h2@7"]),
         ("--sort peak-backlog", ["G h2@7", "G h1@7", "H"]),
-        ("--sort piled-up", ["G h2@7", "G h1@7", "H"]),
     ],
 )
 def test_incidents_by_what_they_are_about(options: str, expected: list[str], ask: Typed) -> None:

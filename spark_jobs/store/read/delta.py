@@ -13,8 +13,6 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from schemas import Table
-from schemas.differences import VALUE_COLUMNS, VALUES_OF_TODAY, as_stored
-from schemas.types import STRING
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.errors import PublishError, WarehouseError
@@ -63,25 +61,14 @@ class DeltaTables:
     ) -> pa.Table:
         """See `StoredTables.read`."""
         opened = self.open(table, version)
-        known = as_stored(self.columns(opened), table)
         stored = {field.name for field in opened.schema().fields}
-        in_table = dict(zip(table.schema.names, known.schema.names, strict=True))
-
-        def selected(column: str) -> str:
-            name = in_table[column]
-            if name not in stored:  # a version from before an upgrade has null in the columns that came by it
-                return f'NULL AS "{name}"'
-            has_former_values = known is not table and column in VALUE_COLUMNS and table.schema[column].type == STRING
-            return _with_values_of_today(f'"{name}"') if has_former_values else f'"{name}"'
-
-        names = ", ".join(map(selected, columns))
-        filters = (condition._replace(column=in_table[condition.column]) for condition in conditions)
-        condition = " AND ".join(["true", *map(sql_of, filters)])
+        # A version from before an upgrade has null in the columns that came by it.
+        names = ", ".join(f'"{name}"' if name in stored else f'NULL AS "{name}"' for name in columns)
+        condition = " AND ".join(["true", *map(sql_of, conditions)])
         select = "SELECT DISTINCT" if distinct else "SELECT"
         rows = self.query(f"{select} {names} FROM {table.name} WHERE {condition}", {table: opened})
         # DataFusion gives views of texts, which Arrow's functions do not take.
-        rows = rows.cast(pa.schema([arrow_schema(known).field(in_table[name]).with_nullable(True) for name in columns]))
-        return rows if known is table else _renamed(rows, arrow_schema(table), columns)
+        return rows.cast(pa.schema([arrow_schema(table).field(name).with_nullable(True) for name in columns]))
 
     def query(self, sql: str, opened: Mapping[Table, DeltaTable]) -> pa.Table:
         """Return what DataFusion answers about these tables; raises `WarehouseError` where one cannot be read."""
@@ -203,21 +190,6 @@ class DeltaTables:
         causes = _COLOR.sub("", str(error)).replace("↳", ":").split() or [type(error).__name__]
         reason = " ".join(causes).replace(" :", ":")[:_LONGEST_ERROR]
         return WarehouseError(f"the table {self.location.location}/{table.name} cannot be {done}: {reason}")
-
-
-def _renamed(rows: pa.Table, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
-    """The columns under the names of the schema, those inside structs too."""
-    types = [schema.field(name).type for name in columns]
-    arrays = [
-        pa.chunked_array([chunk.view(type) for chunk in column.chunks], type)
-        for type, column in zip(types, rows.columns, strict=True)
-    ]
-    return pa.table(arrays, names=[*columns])
-
-
-def _with_values_of_today(column: str) -> str:
-    cases = (f"WHEN {sql_literal(former)} THEN {sql_literal(today)}" for former, today in VALUES_OF_TODAY.items())
-    return f"CASE {column} {' '.join(cases)} ELSE {column} END AS {column}"
 
 
 def is_reached(location: Location) -> bool:
