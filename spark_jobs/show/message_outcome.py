@@ -1,0 +1,169 @@
+"""The outcome of one message in one consumer group: the facts, and the table that decides.
+
+Times are microseconds since 1970; None is unknown.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import NamedTuple
+
+from spark_jobs.domain.model.causes import DoubleOwnedCause
+from spark_jobs.domain.model.statuses import HANDED_OUT, Reason
+from spark_jobs.domain.model.window import Time, common, covered
+from spark_jobs.domain.rules import messages_skipped, offset_rewound
+from spark_jobs.show.message_passage import Passage
+
+
+class MessageOutcome(StrEnum):
+    """The outcome of a message. CONSUMED: its listener returned, or it went to the retry topic."""
+
+    CONSUMED = "CONSUMED"
+    CONSUMED_TWICE = "CONSUMED_TWICE"
+    MAYBE_CONSUMED_TWICE = "MAYBE_CONSUMED_TWICE"
+    SKIPPED = "SKIPPED"
+    LOST = "LOST"
+    WAITING = "WAITING"
+    NOT_STORED = "NOT_STORED"
+    UNKNOWN = "UNKNOWN"
+
+
+class OwnerSpan(NamedTuple):
+    """A time in which the audit says who owns the queue, as the brokers of one membership view list the members."""
+
+    start: int
+    end: int
+    owner_ids: tuple[str, ...]
+    double_owned_cause: str | None = None
+
+
+#: Each owner consumes every message.
+_EACH_FOR_ITSELF = {
+    *(DoubleOwnedCause.DUPLICATE_CLIENT_ID, DoubleOwnedCause.MIXED_STRATEGIES),
+    *(DoubleOwnedCause.MIXED_CLIENTS, DoubleOwnedCause.CONFIG_OVERLAP),
+}
+
+
+@dataclass(frozen=True)
+class MessageFacts:
+    """The times of the message, and what the audit published of the group in that time.
+
+    `reasons`: of intervals whose owners are not known; `is_filtered`: the group subscribes to some of the messages;
+    `skipped`, `rewound`: causes of the findings that cover its passing and its going back. `cadence`, `max_gap`,
+    `convergence`: those of the audit. `kept_since`: older snapshots were deleted.
+    """
+
+    times: Passage
+    owners: Sequence[OwnerSpan] = ()
+    reasons: frozenset[str] = frozenset()
+    is_filtered: bool = False
+    skipped: str | None = None
+    rewound: str | None = None
+    cadence: int = 0
+    max_gap: int = 0
+    convergence: int = 0
+    kept_since: int | None = None
+
+    @cached_property
+    def holding_time(self) -> Time:
+        """From when on a member may have had it until it was passed, with as long as a rebalance takes around it."""
+        times = self.times
+        start = max(times.stored_after or 0, times.pulled_after or 0) or times.passed_after or 0
+        return start - self.convergence, (times.passed_by or start) + self.cadence
+
+    @cached_property
+    def has_two_owners(self) -> bool:
+        """Return whether several connections owned the queue, each for itself, all the time of the passing."""
+        passing = (self.times.passed_after or 0, self.times.passed_by or 0)
+        return self._covers(passing, (each for each in self.owners if each.double_owned_cause in _EACH_FOR_ITSELF))
+
+    @cached_property
+    def has_one_owner(self) -> bool:
+        """Return whether one connection owned the queue all the time in which a member may have had the message."""
+        owners = {each.owner_ids for each in self.owners if common(self.holding_time, each[:2])}
+        return [*map(len, owners)] == [1] and self._covers(self.holding_time, self.owners)
+
+    @staticmethod
+    def _covers(time: Time, spans: Iterable[OwnerSpan]) -> bool:
+        return covered(part for each in spans if (part := common(time, each[:2]))) == time[1] - time[0]
+
+
+#: Of offsets that went back: those that running consumers follow. Others they overwrite with their own.
+_FOLLOWED = {
+    *(offset_rewound.RESET, offset_rewound.TO_MINIMUM),
+    *(offset_rewound.OFFSETS_LOST, offset_rewound.BEYOND_END),
+}
+_NOT_BY_MEMBERS = {*HANDED_OUT, Reason.CONSUMED_THROUGH_PROXY}
+_O = MessageOutcome
+#: The first line that applies is the outcome, with its reason.
+OUTCOMES: Sequence[tuple[MessageOutcome, str, Callable[[MessageFacts], object]]] = (
+    (_O.UNKNOWN, "END_FELL", lambda f: f.times.end_fell),
+    (_O.NOT_STORED, "BEYOND_THE_END", lambda f: f.times.stored_after and not f.times.stored_by),
+    (_O.UNKNOWN, "BROADCASTING", lambda f: Reason.BROADCASTING in f.reasons),
+    (_O.UNKNOWN, "HANDED_OUT", lambda f: f.reasons & _NOT_BY_MEMBERS),
+    (_O.UNKNOWN, "SNAPSHOTS_DELETED", lambda f: f.kept_since and not (f.times.stored_after or f.times.passed_after)),
+    (_O.UNKNOWN, "NO_SAMPLES", lambda f: not f.times.newest or f.times.newest < (f.times.stored_after or 0)),
+    (_O.LOST, "JUMPED_TO_OLDEST", lambda f: f.skipped == messages_skipped.LOST),
+    (_O.UNKNOWN, "SKIPPED_OR_CONSUMED", lambda f: f.skipped == messages_skipped.SKIPPED_OR_CONSUMED),
+    (_O.SKIPPED, "JUMPED_OVER", lambda f: f.skipped),
+    (_O.LOST, "DELETED", lambda f: f.times.deleted_by),
+    (_O.WAITING, "NOT_PASSED", lambda f: not f.times.passed_by),
+    (_O.UNKNOWN, "FIRST_COMMIT", lambda f: f.times.is_first),
+    (_O.UNKNOWN, "PASSED_BEFORE", lambda f: not f.times.passed_after),
+    (_O.UNKNOWN, "FILTERED", lambda f: f.is_filtered),
+    (_O.UNKNOWN, "GAP", lambda f: (f.times.passed_by or 0) - (f.times.passed_after or 0) > f.max_gap),
+    (_O.WAITING, "WENT_BACK", lambda f: f.times.went_back_at and not f.times.passed_again_by),
+    (_O.CONSUMED_TWICE, "WENT_BACK", lambda f: f.times.went_back_at and f.rewound in _FOLLOWED),
+    (_O.CONSUMED_TWICE, "TWO_OWNERS", lambda f: f.has_two_owners),
+    (_O.MAYBE_CONSUMED_TWICE, "WENT_BACK", lambda f: f.times.went_near_at),
+    (_O.MAYBE_CONSUMED_TWICE, "OWNER_CHANGED", lambda f: not f.has_one_owner),
+    (_O.CONSUMED, "PASSED", lambda _: True),
+)
+#: By outcome and reason a sentence; a name in braces is a time.
+SENTENCES: Mapping[tuple[str, str], str] = {
+    (_O.UNKNOWN, "BROADCASTING"): "Each member of a broadcasting group has its own offset, which no broker knows.",
+    (_O.UNKNOWN, "HANDED_OUT"): "Brokers or proxies hand out the messages (POP, gRPC): an offset beyond it shows that "
+    "it was handed out, not that it was consumed.",
+    (_O.UNKNOWN, "SNAPSHOTS_DELETED"): "Snapshots before {kept_since} were deleted by retention; results are kept.",
+    (_O.UNKNOWN, "END_FELL"): "The queue ended beyond it before, and does no more: the broker lost its last messages, "
+    "or the topic was created again.",
+    (_O.NOT_STORED, "BEYOND_THE_END"): "The queue ended before it at {stored_after}, the last sample.",
+    (_O.UNKNOWN, "NO_SAMPLES"): "No sample since it was stored shows a committed offset.",
+    (_O.LOST, "JUMPED_TO_OLDEST"): "The broker deleted it, and by {passed_by} the offset jumped to the oldest message "
+    "(MESSAGES_SKIPPED).",
+    (_O.UNKNOWN, "SKIPPED_OR_CONSUMED"): "The offset jumped over it by {passed_by}: it was skipped, or consumed very "
+    "fast (MESSAGES_SKIPPED).",
+    (
+        _O.SKIPPED,
+        "JUMPED_OVER",
+    ): "The offset jumped over it by {passed_by}, and no consumption explains that (MESSAGES_SKIPPED).",
+    (_O.LOST, "DELETED"): "The queue began beyond it by {deleted_by}, when the offset was not beyond it.",
+    (_O.WAITING, "NOT_PASSED"): "The committed offset was not beyond it at {newest}, the last sample.",
+    (_O.UNKNOWN, "FIRST_COMMIT"): "The first committed offset, of {passed_by}, is beyond it: the group consumed it, or "
+    "began after it.",
+    (_O.UNKNOWN, "PASSED_BEFORE"): "The committed offset was beyond it at {passed_by} already, the first sample.",
+    (_O.UNKNOWN, "FILTERED"): "The group subscribes to some of the messages, by tags or SQL: this may be another one.",
+    (_O.UNKNOWN, "GAP"): "It was passed between {passed_after} and {passed_by}, without a sample in between.",
+    (
+        _O.WAITING,
+        "WENT_BACK",
+    ): "It was passed by {passed_by}, and the offset went back by {went_back_at}: it waits again.",
+    (_O.CONSUMED_TWICE, "WENT_BACK"): "It was passed by {passed_by}, the offset went back by {went_back_at} "
+    "(OFFSET_REWOUND), and it was passed again by {passed_again_by}.",
+    (
+        _O.CONSUMED_TWICE,
+        "TWO_OWNERS",
+    ): "It was passed between {passed_after} and {passed_by}, while several connections "
+    "owned the queue, and each consumes every message.",
+    (_O.MAYBE_CONSUMED_TWICE, "WENT_BACK"): "It was passed by {passed_by}, and later the offset went back: consumers "
+    "may have begun before it, or kept their own offset.",
+    (_O.MAYBE_CONSUMED_TWICE, "OWNER_CHANGED"): "It was passed between {passed_after} and {passed_by}. Meanwhile the "
+    "owner changed, or is not known: another one may have had it before.",
+    (_O.CONSUMED, "PASSED"): "It was passed between {passed_after} and {passed_by}, with one owner all the time.",
+}
+
+
+def outcome_of(facts: MessageFacts) -> tuple[MessageOutcome, str]:
+    """The outcome and reason of the first line of the table that applies."""
+    return next((outcome, reason) for outcome, reason, applies in OUTCOMES if applies(facts))
