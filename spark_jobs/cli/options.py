@@ -57,6 +57,13 @@ def _number(text: str) -> int:
     return int(text)
 
 
+def _queue(text: str) -> tuple[str, int]:
+    broker_name, _, queue_id = text.rpartition(":")
+    if not broker_name or not queue_id.isdecimal():
+        raise ArgumentTypeError(f"'{text}' is not a queue: write it as broker-a:3")
+    return broker_name, int(queue_id)
+
+
 def _address(text: str) -> tuple[str, int]:
     """Host and port; without a host, those of all IPv4 addresses."""
     host, colon, port = text.rpartition(":")
@@ -147,6 +154,9 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--cluster": _value("NAME", "only this cluster", type=_if_any),
     "--group": _value("NAME", "only this consumer group", type=_if_any),
     "--topic": _value("NAME", "only this topic", type=_if_any),
+    "--queue": _value("BROKER:ID", "queue of the message, such as broker-a:3", type=_queue),
+    "--offset": _value("N", "offset of the message in its queue", type=_number),
+    "--stored-at": _value("TIME", "when the message was stored, in UTC, instead of its offset", type=parse_utc),
     "--at": _value("TIME", "moment in UTC, such as 2026-11-21T02:10:30Z", type=parse_utc),
     "WHAT": _value(
         "WHAT",
@@ -290,7 +300,7 @@ VARIABLE = "REBALANCE_AUDIT_"
 #: Options of which a command that takes both is given one; where either is required, one of them is.
 EXCLUSIVE = (
     *(("--interval", "--last"), ("--json", "--format"), ("--capture", "--s3"), ("--sources", "--table")),
-    ("--warehouse", "--store"),
+    *(("--warehouse", "--store"), ("--offset", "--stored-at")),
 )
 #: Options that leave out some of the clusters, groups, time, incidents or tables.
 FILTERS = frozenset(

@@ -98,7 +98,7 @@ def _last(topic: SampledTopic) -> SampledBacklog | None:
 
 
 def _measured(rows: pa.Table) -> SampledTopic:
-    samples = _samples(rows)
+    samples = offset_samples(rows)
     seconds = np.diff(samples.times) / SECOND
     lags = np.where(samples.lag == UNKNOWN, np.nan, samples.lag)
     topic = SampledTopic(samples.times / MILLISECOND, samples.queues, lags, np.empty(0), np.empty(0))
@@ -109,7 +109,7 @@ def _measured(rows: pa.Table) -> SampledTopic:
     return SampledTopic(topic.times, topic.queues, topic.lags, produced, consumed)
 
 
-def _samples(rows: pa.Table) -> OffsetSamples:
+def offset_samples(rows: pa.Table) -> OffsetSamples:
     """The rows of one topic as matrices, of each time one."""
     times, places = np.unique(micros_of(rows["captured_at"]), return_index=True)
     lists = one_array(rows["offsets"].take(pa.array(places)))

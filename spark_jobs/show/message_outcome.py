@@ -158,8 +158,8 @@ SENTENCES: Mapping[tuple[str, str], str] = {
     "owned the queue, and each consumes every message.",
     (_O.MAYBE_CONSUMED_TWICE, "WENT_BACK"): "It was passed by {passed_by}, and later the offset went back: consumers "
     "may have begun before it, or kept their own offset.",
-    (_O.MAYBE_CONSUMED_TWICE, "OWNER_CHANGED"): "It was passed between {passed_after} and {passed_by}. Meanwhile the "
-    "owner changed, or is not known: another one may have had it before.",
+    (_O.MAYBE_CONSUMED_TWICE, "OWNER_CHANGED"): "It was passed between {passed_after} and {passed_by}. Another "
+    "member may have had it before: the owner changed, or is not known.",
     (_O.CONSUMED, "PASSED"): "It was passed between {passed_after} and {passed_by}, with one owner all the time.",
 }
 

@@ -147,6 +147,10 @@ COMMANDS = {
         f"explain {_GROUP} --at 2026-11-21T02:59",
         f"explain {_GROUP} --at 2026-11-21T02:00",
     ],
+    "message": [
+        "message --topic payments --queue broker-a:0 --stored-at 2026-11-21T02:10",
+        "message --topic orders --queue broker-a:1 --offset 2400",
+    ],
     "trends": ["trends"],
     "runs": ["runs"],
     "clients": ["clients 172 --interval 2026-11-21T02:00/2026-11-21T03:00"],
@@ -156,7 +160,7 @@ COMMANDS = {
     "what-if --size, all groups": ["what-if --size"],
     "validate --sources": ["validate --sources"],
 }
-TABLE = {section for section in COMMANDS if not section.startswith(("explain", "what-if", "validate"))}
+TABLE = {section for section in COMMANDS if not section.startswith(("explain", "message", "what-if", "validate"))}
 _RECORD = RunRecord(
     dict.fromkeys(AUDIT_RUNS.columns), [{**dict.fromkeys(FINDINGS.columns), "team": "t"}], {}, ["w"], ["q"]
 )

@@ -254,6 +254,15 @@ COMMANDS: Mapping[str, Command] = {
             "--warehouse lake.audit --cluster eu --group G --topic T --at 2026-11-21T02:10:30Z --json",
         ),
     ),
+    "message": Command(
+        "Show what became of a message in each group: consumed, skipped, lost or waiting, and who owned its queue.",
+        required="--warehouse --topic --queue --offset --stored-at",
+        optional="--group --cluster --interval --last --tz --json",
+        examples=(
+            "--warehouse ./warehouse --topic orders --queue broker-a:3 --offset 6123",
+            "--warehouse lake.audit --topic T --queue broker-a:3 --stored-at 2026-11-21T02:10Z --group G --json",
+        ),
+    ),
     "rule": Command(
         "Explain a rule: when it is reported, its causes, and what to do; without a name list all rules.",
         optional="NAME",
@@ -345,7 +354,7 @@ COMMANDS: Mapping[str, Command] = {
 GROUPS: Mapping[str, str] = {
     "Record and load": "capture ingest",
     "Audit": "run backfill watch late task validate verify",
-    "Look": "status incidents explain rule what-if trends suggest clients runs report export metrics",
+    "Look": "status incidents explain message rule what-if trends suggest clients runs report export metrics",
     "Keep": "notify maintain",
     "Set up": "setup demo sql examples dags version",
 }

@@ -12,7 +12,8 @@ from spark_jobs.cli.documents import answered, coverage_document
 from spark_jobs.cli.exit_codes import exit_code
 from spark_jobs.cli.questions import opened, show_coverage
 from spark_jobs.cli.terminal import SEVERITY_STYLES, printable, show_next, zone_name
-from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.history import RETRY
+from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.rules import unobserved
 from spark_jobs.show.recorder import calls_in, recorder_lines
 from spark_jobs.show.text.explanation_text import lines, unknowns
@@ -35,8 +36,12 @@ def explain_command(arguments: Namespace) -> int:
             )
         show_explanation(Console(), text_lines)
         show_coverage(coverage)
-        names = {"interval": str(story.step), "group": story.consumer_group, "cluster": story.cluster}
-        show_next("report", arguments.warehouse, **names)
+        names = {"group": story.consumer_group, "cluster": story.cluster}
+        show_next("report", arguments.warehouse, interval=str(story.step), **names)
+        queues = [queue for row in story.findings for queue in row["evidence"]["queues"] or ()]
+        for queue in sorted(queues, key=lambda queue: queue["topic"].startswith(RETRY))[:1]:
+            place = {"topic": queue["topic"], "queue": f"{queue['broker_name']}:{queue['queue_id']}"}
+            show_next("message", arguments.warehouse, **place, **{"stored-at": format_utc(story.at)}, **names)
     severities = [row["severity"] for row in story.findings if row["silenced_because"] is None]
     return exit_code(severities, arguments.fail_on, coverage, doubtful=bool(unknown))
 

@@ -25,7 +25,7 @@ _USUAL: dict[str, Any] = {
 def _commits(text: str) -> list[CommitSample]:
     """Of `second:consumed:pulled`; `-`: unknown."""
     samples = (word.split(":") for word in text.split())
-    return [CommitSample(*(None if each == "-" else int(each) for each in sample)) for sample in samples]
+    return [CommitSample(int(at), *(None if each == "-" else int(each) for each in of)) for at, *of in samples]
 
 
 def _ends(text: str) -> list[EndSample]:

@@ -98,7 +98,7 @@ def test_the_commands_that_answer_questions_exist_with_their_options() -> None:
     assert {words[0] for words in commands} >= {"status", "incidents", "clients", "runs", "verify", "trends"}
     for first, *words in commands:
         assert {word for word in words if word.startswith("--")} <= set(COMMANDS[first].options), first
-    for option in re.findall(r"(--[a-z]+)", QUESTIONS):
+    for option in re.findall(r"(--[a-z-]+)", QUESTIONS):
         assert option in OPTIONS
 
 
