@@ -23,10 +23,9 @@ from spark_jobs.show.message_facts import PublishedQueue, deleted_before, life, 
 from spark_jobs.show.message_outcome import MessageFacts, MessageOutcome, outcome_of
 from spark_jobs.show.message_passage import CommitSample, EndSample, Passage, passage
 from spark_jobs.show.rows import by_topic
-from spark_jobs.store.arrow_types import arrow_schema
-from spark_jobs.store.arrow_values import micros_of, one_array
+from spark_jobs.store.arrow import arrow_schema, micros_of, one_array
+from spark_jobs.store.read.kept import check_recorded
 from spark_jobs.store.read.published import PublishedTables, Scope, newest_configuration, published_tables
-from spark_jobs.store.read.recorded import check_recorded
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
 #: How long a message is followed unless another time is named.
