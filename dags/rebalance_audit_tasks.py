@@ -376,7 +376,7 @@ def _master(connection: Connection) -> str:
 
 
 def _local_settings(connection: Connection, own: dict[str, str]) -> dict[str, str]:
-    """Return what makes a local Spark start as fast as that of the command line, unless some of it is set otherwise."""
+    """Settings with which a local Spark starts as fast as that of the command line, unless some are set otherwise."""
     if _master(connection).partition("[")[0] != "local":
         return {}
     settings: dict[str, str] = of_project("spark_jobs.runtime.session:submit_settings")()

@@ -55,11 +55,11 @@ class Values:
         return Values(pc.invert(self.array))
 
     def is_known(self) -> Values:
-        """Return whether it is not null."""
+        """True in rows where it is not null."""
         return Values(pc.is_valid(self.array))
 
     def is_unknown(self) -> Values:
-        """Return whether it is null."""
+        """True in rows where it is null."""
         return Values(pc.is_null(self.array))
 
     def or_else(self, value: object) -> Values:
@@ -67,16 +67,16 @@ class Values:
         return Values(pc.fill_null(self.array, value))
 
     def is_in(self, values: Iterable[str]) -> Values:
-        """Return whether it is one of these texts; unknown where it is unknown itself."""
+        """True in rows where it is one of these texts; unknown where it is unknown itself."""
         of_known = pc.is_in(self.array, value_set=pa.array([*values], pa.string()))
         return Values(pc.if_else(pc.is_valid(self.array), of_known, pa.scalar(None, pa.bool_())))
 
     def between(self, lowest: object, highest: object) -> Values:
-        """Return whether it is neither below nor above these two."""
+        """True in rows where it is neither below nor above these two."""
         return (self >= lowest) & (self <= highest)
 
     def matches(self, pattern: str) -> Values:
-        """Return whether the regular expression (RE2) is found in the text."""
+        """True in rows whose text has the regular expression (RE2)."""
         return Values(pc.match_substring_regex(self.array, pattern))
 
     def length(self) -> Values:
@@ -179,16 +179,16 @@ class Rows:
         return rows
 
     def every(self, array: str, holds: Callable[[Rows], Values]) -> Values:
-        """Return whether it holds, or is unknown, for every element of the array that is there."""
+        """True in rows where it holds, or is unknown, for every element of the array that is there."""
         elements = self._elements_of(array)
         return self._without(array, ~holds(elements).or_else(True) & elements[ELEMENT].is_known())
 
     def none_null(self, array: str) -> Values:
-        """Return whether every element of the array is there."""
+        """True in rows where every element of the array is there."""
         return self._without(array, self._elements_of(array)[ELEMENT].is_unknown())
 
     def _without(self, array: str, broken: Values) -> Values:
-        """Return whether a row has no broken element."""
+        """True in rows without a broken element."""
         if not pc.any(broken.array).as_py():
             return self.always()
         has_no_broken = np.ones(self._size, bool)
@@ -196,7 +196,7 @@ class Rows:
         return Values(pa.array(has_no_broken))
 
     def in_order(self, array: str, *fields: str) -> Values:
-        """Return whether the elements of the array are sorted by these fields, null first, texts as UTF-8."""
+        """True in rows where the elements of the array are sorted by these fields, null first, texts as UTF-8."""
         elements, rows = self.elements(array)
         is_same, is_after = rows[1:] == rows[:-1], np.zeros(len(elements), bool)
         for ranks in (elements[name].ranks() for name in fields):
@@ -219,7 +219,7 @@ class Rows:
 
 
 def all_of(conditions: Iterable[Values]) -> Values:
-    """Return whether all of them hold."""
+    """True in rows where all of them hold."""
     return reduce(Values.__and__, conditions)
 
 
@@ -250,7 +250,7 @@ def distinct(numbers: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def first_places(wanted: Numbers, given: Numbers) -> Numbers:
-    """Return where each wanted code is first among those given; −1: nowhere."""
+    """The index of each wanted code's first among those given; −1: none."""
     places = pc.index_in(pa.array(wanted), value_set=pa.array(given))
     first: Numbers = pc.fill_null(places, -1).to_numpy().astype(np.int64)
     return first

@@ -85,7 +85,7 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:  # else a type checker takes every name for one of the package
 
     def __getattr__(name: str) -> Any:
-        """Return what `__all__` names, and the version."""
+        """Values that `__all__` names, and the version."""
         if name == "__version__":
             from spark_jobs.installation import installed_version
 

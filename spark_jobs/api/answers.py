@@ -49,12 +49,12 @@ class WhatIf:
 
     @property
     def recorded(self) -> CaseOutcome:
-        """Return what really happened."""
+        """The outcome that really happened."""
         return self.comparison.recorded
 
     @property
     def cases(self) -> Sequence[CaseOutcome]:
-        """Return what would have happened, in the order in which the cases were given."""
+        """The outcomes that would have been, in the order in which the cases were given."""
         return self.comparison.cases
 
     def page(self) -> str:

@@ -150,7 +150,7 @@ class AuditedWarehouse:
         severity: str | None = None,
         client: str | None = None,
     ) -> Incidents:
-        """Return what was seen in the time, whole from its beginning, the newest first: a row each.
+        """The incidents seen in the time, whole from their beginning, the newest first: a row each.
 
         `is_open`: only what is not over; `rule`: of which one of its findings is; `client`: a part of a client id that
         it names.
@@ -229,7 +229,7 @@ class AuditedWarehouse:
     def plan(
         self, group: str, members: int, *, cluster: str | None = None, since: Since = None, until: Until = None
     ) -> GroupPlan:
-        """Return what becomes of the group as it was at last, with up to so many members less and more."""
+        """The group as it was at last, with up to so many members less and more."""
         from spark_jobs.show.what_if import planned
 
         return GroupPlan(
@@ -283,7 +283,7 @@ class AuditedWarehouse:
         return trends_of(self.stored, Scope(None, cluster, group), days, self.progress)
 
     def metrics(self, group: str | None = None, *, cluster: str | None = None) -> CollectorRegistry:
-        """Return what Prometheus is given: gauges of the newest steps of groups and clusters, and of open incidents."""
+        """Metrics for Prometheus: gauges of the newest steps of groups and clusters, and of open incidents."""
         from spark_jobs.show.metrics import metrics
 
         routes = self.configuration.routes

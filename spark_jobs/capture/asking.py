@@ -35,7 +35,7 @@ class CallRunner:
         self._taken = CallResults([], Counter(), [])
 
     def ask(self, call: Call, **extra: str) -> Answer:
-        """Return what came of the call; its lines are kept. `extra`: further fields of its line."""
+        """The answer to the call; its lines are kept. `extra`: further fields of its line."""
         pause = self._pause(call)
         answer = self._made(call) if pause is None else Answer(CallOutcome.NOT_ASKED, _now(), None, error=pause)
         if call.request is not Request.RUNNING and answer.outcome is not CallOutcome.NOT_ASKED:
@@ -57,7 +57,7 @@ class CallRunner:
             self._taken.lines.append(line)
 
     def take(self) -> CallResults:
-        """Return what the calls since the last time have brought."""
+        """The results of the calls since the last time."""
         with self._lock:
             taken, self._taken = self._taken, CallResults([], Counter(), [])
         return taken

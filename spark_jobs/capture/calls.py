@@ -69,7 +69,7 @@ class Call:
 
     @property
     def subject(self) -> str:
-        """Return what it is about, in words that tell two calls of a moment apart."""
+        """The subject of the call, in words that tell two calls of a moment apart."""
         return " ".join(filter(None, (self.group, self.topic, self.client))) or "*"
 
 
@@ -97,7 +97,7 @@ _OUTCOMES = (
 
 
 def outcome_of(error: str) -> CallOutcome:
-    """Return what the text of an exception, `<class> <message>`, says of the call."""
+    """The outcome of a call by the text of its exception, `<class> <message>`."""
     return next((outcome for outcome, words in _OUTCOMES if words.search(error)), CallOutcome.FAILED)
 
 

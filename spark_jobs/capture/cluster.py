@@ -125,7 +125,7 @@ def name_servers(namesrv: str) -> tuple[Callee, ...]:
 
 
 def understood(answer: Answer, read: Callable[[str], Found]) -> Found | None:
-    """Return what the answer says; None where there is none, or RocketMQ's text is not as expected."""
+    """The content of the answer; None if there is none, or RocketMQ's text is not as expected."""
     if answer.outcome is not CallOutcome.ANSWERED:
         return None
     try:

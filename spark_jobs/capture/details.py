@@ -71,7 +71,7 @@ def _ask_name_servers(cluster: Cluster, asking: CallRunner, topic: str) -> None:
 
 
 def _ask_if_known(cluster: Cluster, asking: CallRunner, call: Call) -> Answer | None:
-    """Return what came of the call; None: the broker does not answer such a request."""
+    """The answer to the call; None: the broker does not answer such a request."""
     if cluster.versions.answers(call.called.name, call.request) is False:
         return None
     answer = asking.ask(call)

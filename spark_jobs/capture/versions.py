@@ -52,7 +52,7 @@ class BrokerVersions:
                 self._heard = {key: heard for key, heard in self._heard.items() if key[0] != broker}
 
     def answers(self, broker: str, request: Request) -> bool | None:
-        """Return whether the broker answers such a request; None: it is probed."""
+        """True if the broker answers such a request; None: it is probed."""
         with self._lock:
             heard = self._heard.get((broker, request))
             return self._by_version(broker, request) if heard is None else heard

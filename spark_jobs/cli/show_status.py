@@ -95,7 +95,7 @@ _STATES = _ATTENTION, _OVER, _OLD, _UNSEEN, _INFO, _CALM, _DELETED = (
 
 
 def _state(line: StatusLine, statuses: Statuses) -> str:
-    """Return what is not known is not healthy; a group that is deleted needs nothing."""
+    """One of `_STATES`: unknown is not healthy, and a deleted group needs nothing."""
     if line.group["deleted_at"] is not None:
         return _DELETED
     if line.severity in (WARN, ERROR):

@@ -33,7 +33,7 @@ def local(moment: datetime) -> datetime:
 
 
 def zone_name() -> str:
-    """Return what the zone in which times are shown is called."""
+    """The name of the zone in which times are shown."""
     return str(ZONE.get())
 
 

@@ -62,7 +62,7 @@ class _StrictLoader(yaml.SafeLoader):
 
 
 def _read_yaml(path: Path) -> Any:
-    """Return what the file holds; an empty file is an empty mapping."""
+    """The content of the file; that of an empty file is an empty mapping."""
     try:
         values = yaml.load(path.read_bytes().decode("utf-8"), Loader=_StrictLoader)  # a safe loader
     except OSError as error:

@@ -155,7 +155,7 @@ class Configuration(_Section):
 
     @property
     def audit_settings(self) -> AuditSettings:
-        """Return what the kernel needs of it."""
+        """The part that the kernel needs."""
         max_gap = self.max_gap_seconds or SNAPSHOT_HOLDS * self.cadence_seconds
         step, cadence = self.step_seconds * SECOND, self.cadence_seconds * SECOND
         return AuditSettings(

@@ -61,7 +61,7 @@ def _check_room_pattern(pattern: str) -> str:
 
 
 def _moment(value: Any) -> Any:
-    """Return what YAML makes of a time: a text, a day, or a time, which is UTC where it names no zone."""
+    """A time as YAML reads it: a text, a day, or a time, which is UTC if it names no zone."""
     if isinstance(value, datetime):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     if isinstance(value, date):

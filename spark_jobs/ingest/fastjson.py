@@ -104,7 +104,7 @@ class _Reader:
         return _map(entries), end
 
     def _shallow(self, at: int, depth: int) -> tuple[object, int]:
-        """Return what the C scanner reads, if it has no more levels."""
+        """The value that the C scanner reads, if it has no more levels."""
         value, end = _scan(self._text, at)
         openers = self._text.count("{", at, end) + self._text.count("[", at, end)
         if openers > depth and isinstance(value, dict | list) and _levels(value) > depth:
@@ -120,7 +120,7 @@ class _Reader:
     def _elements(
         self, at: int, closer: str, read: Callable[[int, int], tuple[object, int]], depth: int
     ) -> tuple[list[Any], int]:
-        """Return what is between the opener at this character and its closer, and where that ends."""
+        """The elements between the opener at this character and its closer, and the index of its end."""
         elements: list[object] = []
         at = self.skip(at + 1)
         if self._text.startswith(closer, at):
@@ -172,7 +172,7 @@ def _map(entries: list[list[object]]) -> object:
 
 
 def _position(error: BaseException, unknown: int) -> int:
-    """Return where the C scanner gave up; `unknown` if it does not say."""
+    """The index at which the C scanner gave up; `unknown` if it does not say."""
     if isinstance(error, StopIteration):
         return int(error.value)
     return error.pos if isinstance(error, json.JSONDecodeError) else unknown

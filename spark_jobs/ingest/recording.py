@@ -70,7 +70,7 @@ class Quarantined(NamedTuple):
 
 
 def conflicting(row: Row) -> Quarantined:
-    """Return what becomes of a row whose key is taken by another row."""
+    """The rejection of a row whose key is taken by another row."""
     key = dict(zip(row.table.key, row.key, strict=True))
     moment = row.values["captured_at"]
     key |= {"captured_at": format_utc(moment)} if isinstance(moment, datetime) else {}
@@ -170,7 +170,7 @@ def _decoded(content: bytes) -> str:
 
 
 def _body(value: object, path: str) -> object:
-    """Return what fastjson wrote into a text."""
+    """The value that fastjson wrote into a text."""
     return _parsed(text(value, path), RejectReason.BODY_UNREADABLE)
 
 

@@ -107,7 +107,7 @@ def _target(path: str, root: object, container: object, parent: object) -> objec
 
 
 def _follow(path: str, root: object) -> object:
-    """Return what a path from the root names."""
+    """The value that a path from the root names."""
     value, at = root, 1
     while path.startswith("$") and at < len(path):
         step = _STEP.match(path, at)

@@ -16,7 +16,7 @@ def _subscriptions(value: object, path: str) -> list[Columns]:
 
 
 def _digits(read: Reader, value: object, path: str) -> object:
-    """Return what `read` makes of the integer that a text says."""
+    """The value that `read` makes of the integer in a text."""
     written = fields.text(value, path)
     digits = written.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) < 20):

@@ -144,7 +144,7 @@ def _answers() -> Iterator[list[Response]]:
 
 @contextmanager
 def _apprise_log() -> Iterator[list[logging.LogRecord]]:
-    """Return what Apprise logs meanwhile, which may hold parts of the URL: it goes into the list, and nowhere else."""
+    """Collects the records that Apprise logs meanwhile, which may hold parts of the URL: they go nowhere else."""
     logger, handler = logging.getLogger("apprise"), BufferingHandler(capacity=sys.maxsize)
     before = logger.propagate, logger.level, logger.handlers
     logger.propagate, logger.handlers = False, [handler]

@@ -185,7 +185,7 @@ def _rows(
     steps: Sequence[Interval],
     configuration: Configuration,
 ) -> DataFrame:
-    """Return what the steps read of the table at a version, each row once per step that reads it."""
+    """Rows that the steps read of the table at a version, each once per step that reads it."""
     around = Interval(min(step.start for step in steps), max(step.end for step in steps))
     read = Interval(around.start - configuration.look_back, around.end)
     rows = warehouse.read(spark, table, version).where(during(read, "captured_at")).select(*table.columns)

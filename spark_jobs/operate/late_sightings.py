@@ -60,7 +60,7 @@ def with_other_sightings(
 def _known_before(
     stored: StoredTables, configuration: Configuration, steps: Iterable[Interval], version: int
 ) -> dict[Interval, set[Known]]:
-    """Return what a run of these steps would know by this version, step by step."""
+    """Knowledge of a run of these steps by this version, step by step."""
     by_start = {to_micros(step.start): step for step in steps}
     ordered = sorted(by_start.values())
     rows = sightings_before(stored, Interval(ordered[0].start, ordered[-1].end), configuration, version)

@@ -76,7 +76,7 @@ def send_notices_without_spark(warehouse: str, request: NoticeRequest, send: Sen
 def messages(
     stored: StoredTables, request: NoticeRequest, progress: Callable[[str], None] = lambda _: None
 ) -> list[Message]:
-    """Return what `send_notices` would send."""
+    """The messages that `send_notices` would send."""
     progress("reading the findings")
     sent = _sent(stored, request.targets)
     new = _of_rejected_steps(stored, request.target, sent[request.target])
@@ -129,7 +129,7 @@ def _of_audits(target: str, notice: Notice, title: str, text: str, audited_until
 
 
 def _sent(stored: StoredTables, targets: Sequence[str]) -> dict[str, list[Notice]]:
-    """Return what was sent to each target, in the order that `notices` asks for."""
+    """Sent notifications of each target, in the order that `notices` asks for."""
     sent: dict[str, list[tuple[datetime, Notice]]] = {target: [] for target in targets}
     if stored.exists(NOTICES):
         columns = ("target", "sent_at", *Notice._fields)

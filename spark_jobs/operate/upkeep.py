@@ -57,7 +57,7 @@ class Maintained:
 
     @classmethod
     def of(cls, table: Table, before: Upkeep, after: Upkeep, days: int) -> Self:
-        """Return what became of the table between the two."""
+        """The change of the table between the two."""
         return cls(
             table.name, before.files, after.files, before.bytes, after.bytes, before.version, after.version, days
         )

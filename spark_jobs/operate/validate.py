@@ -140,7 +140,7 @@ def _facts(
     wanted: Iterable[Table],
     progress: Progress,
 ) -> Facts:
-    """Return what a run would count of the wanted tables, without its look-back."""
+    """Counts that a run would make of the wanted tables, without its look-back."""
     settings = RunSpec(interval).check_settings(configuration)
     facts: dict[Table, Sequence[Mapping[str, object]]] = {}
     if not set(SOURCES).isdisjoint(wanted):

@@ -25,7 +25,7 @@ from spark_jobs.store.warehouse import Warehouse
 
 
 def check(context: RunContext, tables: Iterable[Table], facts: Facts) -> CheckResults:
-    """Return what the expectations of these tables see in what was counted of them."""
+    """Results of the expectations of these tables over what was counted of them."""
     return validated(tables, context.spec.interval, context.configuration, context.usual, facts)
 
 
@@ -37,7 +37,7 @@ def validated(
     facts: Facts,
     unchanged: Mapping[Table, Mapping[datetime, bool]] = MappingProxyType({}),
 ) -> CheckResults:
-    """Return what Great Expectations makes of the `suites_of` the tables. It takes seconds to import:
+    """Results of the `suites_of` the tables by Great Expectations. It takes seconds to import:
     `api.start.start_spark` imports it while Java starts.
     """
     from spark_jobs.pipeline.quality.suites import suites_of
@@ -47,7 +47,7 @@ def validated(
 
 
 def gate(context: RunContext, tables: Iterable[Table], facts: Facts) -> tuple[CheckResults, frozenset[str]]:
-    """Return what `check` does, and the clusters that may not be published: there a critical expectation failed. Raises
+    """The results of `check`, and the clusters that may not be published: there a critical expectation failed. Raises
     `QualityError` if these are all clusters of the run; `audit_runs` says rejected then.
     """
     checked, clusters = check(context, tables, facts), clusters_in(facts)
@@ -75,7 +75,7 @@ def reject(
 
 
 def quality_warnings(facts: Facts, checked: CheckResults) -> list[str]:
-    """Return what was set aside, and which expectations failed without closing the gate."""
+    """Sentences on rows that were set aside, and on expectations that failed without closing the gate."""
     aside = [f"{count} rows of {name} are in quarantine" for name, count in _left_out(facts).items()]
     return aside + failures(checked.results, Severity.WARNING)
 

@@ -116,7 +116,7 @@ class RunContext:
 
     @cached_property
     def usual(self) -> Usual | None:
-        """Return what is usual in the steps; None for a run of some groups only, which is compared with nothing."""
+        """Usual values in the steps; None for a run of some groups only, which is compared with nothing."""
         if not self.spec.covers_everything:
             return None
         return usual_values(self.stored, self.spec.interval, self.configuration.quality)

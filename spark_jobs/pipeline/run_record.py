@@ -37,7 +37,7 @@ class RunRecord:
 
     @property
     def spec(self) -> RunSpec:
-        """Return what the run was asked for."""
+        """The request of the run."""
         return RunSpec.of(self.run)
 
     @property

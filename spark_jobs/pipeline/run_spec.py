@@ -29,7 +29,7 @@ class RunSpec(Scope):
         return cls(interval, row["cluster"], row["consumer_group"], row["topic"])
 
     def as_json(self) -> str:
-        """Return what `from_json` reads; the same every time."""
+        """JSON that `from_json` reads; the same every time."""
         return json.dumps([str(self.interval), self.cluster, self.consumer_group, self.topic])
 
     @classmethod
@@ -71,7 +71,7 @@ class RunSpec(Scope):
         return " AND ".join(conditions)
 
     def check_settings(self, configuration: Configuration) -> CheckSettings:
-        """Return what expectations know of the run."""
+        """The settings of the run for expectations."""
         return CheckSettings(
             read_start=self.interval.start - configuration.look_back,
             read_end=self.interval.end,

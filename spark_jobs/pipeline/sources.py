@@ -39,12 +39,12 @@ _LOST = "cluster string, topic string, brokers array<string>, hours array<bigint
 
 
 def gathered_by(run: RunContext) -> Gathered:
-    """Return what the run reads, folded."""
+    """The sources of the run, folded."""
     return _with_unanswered(run, _with_sightings(run, Gathered.of(read_sources(run))))
 
 
 def during(interval: Interval, time: str) -> Column:
-    """Return whether the time in the column of that name is in the interval, its end excluded."""
+    """A condition: the time in the column of that name is in the interval, its end excluded."""
     return (F.col(time) >= F.lit(interval.start)) & (F.col(time) < F.lit(interval.end))
 
 
@@ -78,7 +78,7 @@ def _snapshots(run: RunContext, table: Table) -> DataFrame:
 
 
 def _with_sightings(run: RunContext, gathered: Gathered) -> Gathered:
-    """Return what was gathered, with what was seen before the read window; and, where a route lacks queues that it
+    """The gathered rows with what was seen before the read window; and, where a route lacks queues that it
     named before, with the last offsets that were read of their brokers. As it was where the table has no rows of that
     time.
     """
@@ -107,7 +107,7 @@ def _with_sightings(run: RunContext, gathered: Gathered) -> Gathered:
 
 
 def _with_unanswered(run: RunContext, gathered: Gathered) -> Gathered:
-    """Return what was gathered, with the calls for members of the read window that were not answered."""
+    """The gathered rows with the calls for members of the read window that were not answered."""
     if CAPTURE_CALLS.name not in run.versions:
         return gathered
     conditions = [
@@ -130,7 +130,7 @@ def _routes(gathered: Gathered) -> Iterator[tuple[str, str, dict[str, int]]]:
 
 
 def _with_queues(gathered: Gathered, queues: DataFrame) -> Gathered:
-    """Return what was gathered, and further rows of queues' offsets."""
+    """The gathered rows, and further ones of queues' offsets."""
     return replace(
         gathered,
         snapshots={**gathered.snapshots, OFFSETS: gathered.snapshots[OFFSETS].unionByName(queues)},

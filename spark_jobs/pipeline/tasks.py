@@ -108,7 +108,7 @@ def _audit(context: RunContext, staging: str) -> RunRecord:
 
 
 def _staged(spark: SparkSession, warehouse: Warehouse, spec: RunSpec, name: str, part: str) -> DataFrame:
-    """Return what the task `audit` has staged; raises `WarehouseError` where that is nothing."""
+    """The rows that the task `audit` has staged; raises `WarehouseError` if there are none."""
     frame = staged(spark, warehouse, f"{staging_of(name, spec)}_{part}")
     if frame is None:
         raise WarehouseError(f"the task audit of run {name} has staged nothing for {spec.interval}: run it first")

@@ -141,7 +141,7 @@ def _of_files(chain: list[BaseException], text: str, folder: Path | None) -> str
 
 
 def _state_of(folder: Path | None, files: list[str]) -> str | None:
-    """Return what is wrong with the warehouse, or where files that are named are or would be."""
+    """The fault of the warehouse's folder, or of the place of files that are named."""
     if folder is not None and not folder.exists() and folder.parent.is_dir() and _state(folder) is None:
         return "vanished"
     places = [*([folder] if folder else []), *map(Path, files)]
@@ -183,7 +183,7 @@ _ADVICE = {
 
 
 def needed_extra(error: ImportError) -> SetupError | None:
-    """Return what to type so that the import works; None where no extra brings it: that is a bug."""
+    """An error with the extra that makes the import work; None if no extra brings it: that is a bug."""
     package = (error.name or "").partition(".")[0]
     extra = _EXTRAS.get(package)
     if extra is None:

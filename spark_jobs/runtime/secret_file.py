@@ -7,7 +7,7 @@ from spark_jobs.errors import SecretFileError
 
 
 def secret_text(file: Path) -> str:
-    """Return what the file contains; raises `SecretFileError` if other users can read it, or it is no text."""
+    """The content of the file; raises `SecretFileError` if other users can read it, or it is no text."""
     try:
         if stat.S_IMODE(file.stat().st_mode) & 0o077:
             raise SecretFileError(f"other users can read {file}, which contains a secret: run chmod 600 on it")

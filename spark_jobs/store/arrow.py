@@ -62,7 +62,7 @@ _BATCH_BYTES = 16 * 1024**2
 
 @cache
 def _plainly(data_type: pa.DataType) -> Callable[[Any], Any] | None:
-    """Return what makes a value as Arrow takes it: structs as dicts by field name, without whatever else the value has.
+    """A function that makes a value as Arrow takes it: structs as dicts by field name, without what else the value has.
     None: every value is taken as it is.
     """
     if pa.types.is_map(data_type):
@@ -122,7 +122,7 @@ def ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.in
 
 
 def offsets_of(sizes: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each of the consecutive parts begins, and where the last one ends."""
+    """The indices at which the consecutive parts begin, and the end of the last one."""
     return np.concatenate([[0], np.cumsum(np.asarray(sizes, dtype=np.int64))]).astype(np.int64)
 
 

@@ -61,7 +61,7 @@ class JavaLog:
 
 
 def user_metadata(commit: str) -> str | None:
-    """Return what the writer noted in a commit; None where that was nothing."""
+    """The writer's note in a commit; None if there is none."""
     actions = (json.loads(line) for line in commit.splitlines() if '"commitInfo"' in line)
     return next((action["commitInfo"].get("userMetadata") for action in actions if "commitInfo" in action), None)
 

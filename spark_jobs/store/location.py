@@ -82,7 +82,7 @@ class Location:
         return Path(self.location.removeprefix(f"{_LOCAL}:"))
 
     def identifier(self, name: str) -> str:
-        """Return how Spark's SQL names the table of that name."""
+        """The table of that name as Spark's SQL calls it."""
         if self.in_catalog:
             return f"{self.location}.{name}"
         path = f"{self.location}/{name}".replace("`", "``")

@@ -56,12 +56,12 @@ def union_of(frames: Iterable[DataFrame]) -> DataFrame:
 
 
 def keeps(check: str) -> Column:
-    """Return whether a row keeps a constraint as Delta evaluates it: unknown does not."""
+    """A condition: the row keeps a constraint as Delta evaluates it; unknown does not."""
     return F.coalesce(F.expr(check), F.lit(False))
 
 
 def same_key(table: Table) -> Column:
-    """Return whether `t` and `s` have one key of the table; null is a value."""
+    """A condition: `t` and `s` have one key of the table; null is a value."""
     return reduce(
         and_,
         (

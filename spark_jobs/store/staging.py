@@ -24,7 +24,7 @@ def stage(spark: SparkSession, warehouse: Warehouse, name: str, frame: DataFrame
 
 
 def staged(spark: SparkSession, warehouse: Warehouse, name: str) -> DataFrame | None:
-    """Return what `stage` wrote under the name; None where nothing is (any more)."""
+    """The rows that `stage` wrote under the name; None if there are none (any more)."""
     where = _place(warehouse, name)
     try:
         return spark.read.table(where) if warehouse.in_catalog else spark.read.parquet(_literal(where))

@@ -117,7 +117,7 @@ def _peak(group: Group) -> Iterable[str]:
 
 
 def _backlog_notes(group: Group) -> Iterable[str]:
-    """Return what the numbers of the backlog do not count, or count too much."""
+    """Notes on messages that the backlog's numbers leave out, or count too much."""
     if group["lag_quality"] == LagQuality.UNFILTERED:
         yield "messages that the subscription skips count, too"
     if group["stranded"]:

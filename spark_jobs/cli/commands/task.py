@@ -31,7 +31,7 @@ def task_command(arguments: Namespace) -> int:
 
 
 def _says(run: Mapping[str, Any]) -> str:
-    """Return what the task did, by the row of its run."""
+    """The work of the task in words, by the row of its run."""
     if run["outcome"] == "staged":
         read = ", ".join(f"{name} {version}" for name, version in run["source_versions"].items())
         return f"run {run['run_id']} has read {read}, and staged its results"

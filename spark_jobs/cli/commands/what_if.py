@@ -104,7 +104,7 @@ def _fleet_size(arguments: Namespace, goals: Goals, load: float) -> int:
 
 
 def _sizing_of(arguments: Namespace) -> tuple[Goals, float]:
-    """Return what is wanted of a group, and so many times the messages; raises `CaseError` as `_check_alone`."""
+    """The goals of a group, and so many times the messages; raises `CaseError` as `_check_alone`."""
     _check_alone("--size tries groups of other sizes", vars(arguments) | {"load": None})
     utilization = arguments.utilization_below or _USUAL_UTILIZATION
     goals = Goals(utilization / 100, arguments.backlog_below, arguments.drained_within)

@@ -197,13 +197,13 @@ def _leaders(roots: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread,
 
 
 def _shares(thread: Thread, rule: Rule) -> set[Hashable]:
-    """Return what roots of one event share: rule, group and cause; and over groups what the rule says."""
+    """Values that roots of one event share: rule, group and cause; and over groups those of the rule."""
     cluster, consumer_group = thread.identity.cluster, thread.identity.consumer_group
     return {(cluster, rule.name, consumer_group, cause) for cause in thread.causes} | _spread_shares(thread, rule)
 
 
 def _spread_shares(thread: Thread, rule: Rule) -> set[Hashable]:
-    """Return what the thread shares with events of the rule in other groups."""
+    """Values that the thread shares with events of the rule in other groups."""
     spreads_by = rule.spreads_by or (lambda _: ())
     return {(thread.identity.cluster, rule.name, share) for finding in thread.findings for share in spreads_by(finding)}
 

@@ -180,7 +180,7 @@ def _median(values: Numbers) -> float:
 def _is_slowed(
     samples: StatusSamples, rows: NDArray[np.int64], usual: tuple[float, float], thresholds: Thresholds
 ) -> Mask:
-    """Return whether consume RT rose and pull RT did not: where both rise, it is rather the machine or the network.
+    """A mask of times in which only consume RT rose: if pull RT rose too, it is rather the machine or the network.
 
     It must rise even if each call had one message before, and now has as many as it can: calls that fill up take
     longer.

@@ -126,7 +126,7 @@ def holders_of_states(
 
 
 def _holders(unchanged: Unchanged, clients: Mapping[str, ClientHistory], settings: AuditSettings) -> Holders | None:
-    """Return what the members list in the end; None: it is not known; empty: it is no allocation."""
+    """The queues that the members list in the end; None: unknown; empty: they are no allocation."""
     settled = {(report.client_id, report.held_queues) for report in reports_in(unchanged, 0, clients, settings)}
     if not clients.keys() >= {*unchanged.client_ids}:
         return None

@@ -143,7 +143,7 @@ class _Trial:
         ]
 
     def _explains(self, candidate: Resolved, report: Holding) -> bool | None:
-        """Return whether the candidate gives the report; None: no, but clients may still follow, or wait for locks."""
+        """True if the candidate gives the report; None: not yet, as clients may still follow, or wait for locks."""
         share = self._share(candidate, report)
         if report.held_queues == share:
             return True

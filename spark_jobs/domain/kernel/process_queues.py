@@ -73,7 +73,7 @@ def _idle_at(client: ClientHistory, idle_ms: int) -> Timed:
 
 
 def is_known(last_pull: Matrix) -> Mask:
-    """Return whether each is the time of a pull; 0 is "never", which says nothing."""
+    """A mask of the times of pulls; 0 is "never", which says nothing."""
     return np.asarray((last_pull != 0) & (last_pull != UNKNOWN))
 
 

@@ -160,7 +160,7 @@ def _return(end: Matrix, previous: Matrix, row: int) -> int | None:
 
 
 def _is_old(samples: OffsetSamples, row: int, stop: int, column: int) -> bool | None:
-    """Return whether the group went back to a message from before the fall; None: it did not, or that is unknown."""
+    """True if the group went back to a message from before the fall; None: it did not, or that is unknown."""
     before = _compared(samples).previous[row, column]
     consumed, stored = samples.consumed_to[row:stop, column], samples.last_timestamp[row:stop, column]
     is_back = (consumed > 0) & (stored > 0) & (consumed < samples.consumed_to[before, column])

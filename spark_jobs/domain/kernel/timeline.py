@@ -81,7 +81,7 @@ class StepTimeline:
         )
 
     def _changes(self, times: Iterable[Time]) -> set[int]:
-        """Return where the times begin and end inside the window."""
+        """The beginnings and ends of the times inside the window."""
         return {at for time in times for at in time if self._window.observed_from < at < self._window.end}
 
     def intervals(self) -> list[RebalanceInterval]:

@@ -173,7 +173,7 @@ class Movement:
 
 
 def moved_between(before: Allocation, after: Allocation) -> Movement:
-    """Return what a rebalance from one allocation to the other moves, of the readable queues that both have."""
+    """The moves of a rebalance from one allocation to the other, of the readable queues that both have."""
     was, now = _owners(before), _owners(after)
     in_both = was.keys() & now.keys()
     changed = {queue for queue in in_both if was[queue] != now[queue]}

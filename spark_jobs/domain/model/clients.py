@@ -118,7 +118,7 @@ def reported_series(client: ClientHistory) -> Series[ReportedState]:
 
 
 def reported_state(state: ClientState) -> ReportedState:
-    """Return what a folded state says. A queue of which it is not known whether it is dropped is not."""
+    """The report in a folded state. A queue of which it is not known whether it is dropped is not."""
     live = [queue for queue in state.owned or () if not queue.dropped]
     is_unknown = state.owned is None or state.message_model == MessageModel.BROADCASTING
     return ReportedState(

@@ -42,13 +42,13 @@ def joined(times: Iterable[Time]) -> list[Time]:
 
 
 def common(first: Time, second: Time) -> Time | None:
-    """Return what both share; None: nothing."""
+    """The time that both share; None: none."""
     start, end = max(first[0], second[0]), min(first[1], second[1])
     return (start, end) if start < end else None
 
 
 def without(time: Time, parts: Iterable[Time]) -> Iterator[Time]:
-    """Return what is left of a time; the parts are in order, and do not overlap."""
+    """The rest of a time without the parts, which are in order and do not overlap."""
     start, end = time
     for part in parts:
         if start < part[0]:

@@ -104,7 +104,7 @@ def _consistent_hash(strategy: Strategy, queues: Sequence[MessageQueue], client_
 
 
 def _config(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
-    """Return what is configured and in the route; several ids may have the same queue."""
+    """Pairs that are configured and in the route; several ids may have the same queue."""
     places = {queue: index for index, queue in enumerate(queues)}
     for client_id, position in first_positions(client_ids).items():
         for queue in dict.fromkeys(strategy.configured_queues(client_id) or ()):
@@ -113,7 +113,7 @@ def _config(strategy: Strategy, queues: Sequence[MessageQueue], client_ids: Sequ
 
 
 def _as_reported(holders: Holders, queues: Sequence[MessageQueue], client_ids: Sequence[str]) -> _Pairs:
-    """Return what clients hold by an unknown strategy."""
+    """Pairs that clients hold by an unknown strategy."""
     first_of, held_by = first_positions(client_ids), {(broker, number): who for who, broker, number in holders}
     for index, queue in enumerate(queues):
         position = first_of.get(held_by.get((queue.broker_name, queue.queue_id), ""))

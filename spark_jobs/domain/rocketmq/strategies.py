@@ -160,7 +160,7 @@ class Strategy:
         return self.name == CONFIG and not self.config_queues
 
     def configured_queues(self, client_id: str) -> list[MessageQueue] | None:
-        """Return what CONFIG gives to a client, as configured, of all topics; None if it was never configured."""
+        """The queues that CONFIG gives to a client, of all topics; None if it was never configured."""
         entries = [entry for entry in self.config_queues if _compiled(entry.client).fullmatch(client_id)]
         return [MessageQueue(e.topic, e.broker_name, i) for e in entries for i in e.queue_ids] if entries else None
 

@@ -282,7 +282,7 @@ def limit_of(facts: GrowthFacts) -> Limit:
 
 
 def limit(group: GroupInStep) -> Limit:
-    """Return what limited the group: the limit under which messages waited longest, all of them added up."""
+    """The bottleneck of the group: the limit under which messages waited longest, all of them added up."""
     if group.broadcasts:
         return Limit.BROADCASTS
     longest = worst(group.held_back).limit if group.held_back else Limit.NO_BACKLOG
@@ -291,7 +291,7 @@ def limit(group: GroupInStep) -> Limit:
 
 
 def more_members_help(limit: Limit) -> bool | None:
-    """Return whether more members would have helped, as the advice says; None: it is not known."""
+    """True if more members would have helped, as the advice says; None: unknown."""
     return None if ADVICE[limit].startswith("Unknown") else ADVICE[limit].startswith("Yes")
 
 

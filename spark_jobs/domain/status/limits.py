@@ -160,7 +160,7 @@ def _behind_by_shares(step: AuditedStep, finding: Finding, lagging: Iterable[Lag
 
 
 def _removed_queue(queue: RemovedQueue, window: StepWindow) -> LaggingQueue:
-    """Return what waits in a removed queue, inside the step."""
+    """The backlog of a removed queue, inside the step."""
     times, backlog = np.array([max(queue.start, window.start), queue.end]), np.array([queue.backlog, 0])
     name, waited = MessageQueue(queue.topic, *queue.queue), message_ms(times, backlog)
     return LaggingQueue(name, queue.backlog, waited, [], times, backlog)
@@ -254,7 +254,7 @@ def _facts(
 
 
 def _most_of(growth: Growth, stood: Iterable[Diagnosis]) -> Diagnosis | None:
-    """Return why the queue stood in half of the growth's time, or while half of its messages came; None: it did not."""
+    """The diagnosis that lasts for half of the growth's time, or in which half of its messages came; None: none."""
     for each in stood:
         start, end = max(each.standing.start, growth.start), min(each.standing.seen_at, growth.end)
         grown = each.standing.lag_last - each.standing.lag_first

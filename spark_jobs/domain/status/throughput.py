@@ -154,7 +154,7 @@ class Throughput:
         return float(self.responses.took_ms @ messages / messages.sum())
 
     def between(self, start: int, end: int) -> Throughput | None:
-        """Return what it reported in `[start, end)` (microseconds); None: not enough."""
+        """The part of its reports in `[start, end)` (microseconds); None: not enough."""
         rows, minutes = self.settings.inside(start, end), self.responses.rows(start, end)
         if minutes.start == minutes.stop or rows.start == rows.stop:
             return None

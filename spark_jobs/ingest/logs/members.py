@@ -150,7 +150,7 @@ def _before(members: Members, own: Sequence[Logged], place: int) -> Members | No
 
 
 def first_known(own: Sequence[events.Event]) -> events.GroupState:
-    """Return what the broker knew of the group before the first line about it, by what its lines say first."""
+    """The broker's knowledge of the group before the first line about it, by what its lines say first."""
     state, topics = events.GroupState(), set[str]()
     for event in own:
         match event:

@@ -86,7 +86,7 @@ def _route(queues: Mapping[str, QueueCounts], addresses: Mapping[str, str]) -> d
 
 
 def client_rows(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[Changed]]]) -> Iterator[dict[str, Any]]:
-    """Return what each client said of itself, to a broker or in its own log."""
+    """Rows of each client's reports, to a broker or in its own log."""
     for client in clients_of(read, groups):
         for at, state in _at_times(client.alive, client.changes):
             row = {"kind": "running", "at": at, "group": client.group, "client": client.client_id}

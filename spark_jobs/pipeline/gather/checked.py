@@ -142,7 +142,7 @@ class _Source:
         return left_out
 
     def facts(self) -> Iterator[Fact]:
-        """Return what was counted."""
+        """The facts that were counted."""
         rows, of_snapshot = self.folded
         places = np.flatnonzero(self._is_counted)
         clusters = one_array(self._states["cluster"]).dictionary_encode()

@@ -115,7 +115,7 @@ def _fingerprint(kind: Kind, frame: DataFrame) -> Column:
 
 
 def _hashed_parts(value: Column, data_type: DataType) -> Iterator[Column]:
-    """Return what a hash has to see of a value. Spark's own skips nulls, and does not see where one part ends."""
+    """The parts of a value that a hash has to see. Spark's own skips nulls, and does not see where one part ends."""
     if isinstance(data_type, StructType):
         for field in data_type:
             yield from _hashed_parts(value[field.name], field.dataType)
@@ -144,7 +144,7 @@ def _nulls(field: Column, type_name: str) -> Column:
 def over_groups(
     gathered: Gathered, function: Callable[[pa.Table, pa.Table], pa.Table], schema: StructType
 ) -> DataFrame:
-    """Return what a function of a part's `STATES` and `SAMPLES` gives, over all parts of the groups and topics."""
+    """The rows that a function gives for a part's `STATES` and `SAMPLES`, over all parts of the groups and topics."""
     # A few parts per task: what a call costs is paid once for many groups, and no task waits for one.
     parts = 4 * int(gathered.folded.sparkSession.conf.get("spark.sql.shuffle.partitions") or 16)
     asking = parts_that_ask(gathered.folded, parts)

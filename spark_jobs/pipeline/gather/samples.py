@@ -78,7 +78,7 @@ class Samples:
         return TopicSamples(times, queues, numbers["min_offset"], numbers["max_offset"], present)
 
     def clients(self, places: Numbers) -> ClientSamples:
-        """Return what a client measured in the samples at these places, in their order."""
+        """Measures of a client in the samples at these places, in their order."""
         starts, sizes, numbers = self._lists[CLIENT]
         flat = ranges(starts[places], sizes[places])
         taken = {name: of_name[flat] for name, of_name in numbers.items() if name in ClientSamples.__annotations__}
@@ -112,7 +112,7 @@ class Samples:
 
 
 def _first_columns(listed: Sequence[tuple[str | None, int | None]]) -> dict[Place, int]:
-    """Return where each queue stands first in the list; what is no queue is left out."""
+    """The index at which each queue stands first in the list; what is no queue is left out."""
     columns: dict[Place, int] = {}
     for column, (broker_name, queue_id) in enumerate(listed):
         if broker_name is not None and queue_id is not None:

@@ -67,7 +67,7 @@ def _in_order(entries: Iterable[RouteEntry]) -> tuple[RouteEntry, ...]:
 
 
 def is_listed(row: Struct) -> bool | None:
-    """Return whether brokers have the topic; False: it is deleted; None: its route is empty, for whatever reason."""
+    """True if brokers have the topic; False: it is deleted; None: its route is empty, for whatever reason."""
     return True if row["queues"] else row["listed"]
 
 
@@ -92,7 +92,7 @@ def masterless(row: Struct) -> frozenset[str]:
 
 
 def client_state(row: Struct) -> ClientState:
-    """Return what one client said; its queues stay in their order, which is that of its samples."""
+    """The report of one client; its queues stay in their order, which is that of its samples."""
     shown = {name: row[name] for name in CLIENT.shared}
     subscribed, owned = shown.pop("subscriptions"), [row["owned_queues"][name] for name in OwnedQueue._fields]
     refused = shown.pop("lock_refused")

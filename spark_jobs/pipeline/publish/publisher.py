@@ -33,7 +33,7 @@ def publish(
     turn: Turn = _ALONE,
     one_step: bool = False,
 ) -> dict[str, Published]:
-    """Return what was published, per table: the `outputs` replace the run's rows; a table without rows is left out.
+    """Publish, and return the content per table: the `outputs` replace the run's rows; an empty table is left out.
     `turn`: that of the run, checked before each commit. `one_step`: the run is of a single step.
 
     Steps are partitions, so runs of other steps do not conflict; where Delta still sees a conflict, the publish is
@@ -101,6 +101,6 @@ def _with_content(warehouse: Warehouse, frame: DataFrame) -> tuple[DataFrame, Ca
 
 
 def _first_line(error: Exception) -> str:
-    """Return what is wrong; py4j begins with what was called."""
+    """The line that names the error; py4j begins with what was called."""
     lines = [line for line in str(error).splitlines() if not line.startswith("An error occurred while calling")]
     return lines[0].removeprefix(": ") if lines else type(error).__name__

@@ -123,7 +123,7 @@ def _of_queues(
     queues: Sequence[Sequence[Place]],
     columns: dict[str, pa.Array],
 ) -> dict[str, pa.Array]:
-    """Return what the queues of an interval share; broker and id of each, and further columns of it, from those of the
+    """Columns that the queues of an interval share; broker and id of each, and further columns of it, from those of the
     distinct lists of queues, of which each interval has the one at the place of its code.
     """
     sizes = np.array([len(listed) for listed in queues], dtype=np.int64)
@@ -140,7 +140,7 @@ def _of_queues(
 
 
 def _owners(owned: Sequence[tuple[Allocation, tuple[Member, ...]]]) -> dict[str, pa.Array]:
-    """Return what `allocations` says of every queue of these allocations."""
+    """Columns of `allocations` for every queue of these allocations."""
     readable = [place < allocation.readable_count for allocation, _ in owned for place in range(len(allocation.queues))]
     holders = [members[place] for allocation, members in owned for places in allocation.owners for place in places]
     connections = [_texts([[getattr(member, name) for member in holders]]) for name in _CONNECTION]

@@ -123,7 +123,7 @@ def _undo_unfinished(spark: SparkSession, warehouse: Warehouse, claims: Claims, 
 
 
 def _options(name: str, commit: int) -> dict[str, str]:
-    """Return what makes Delta skip the commit if one of the same turn with this number or a higher one is there."""
+    """Options with which Delta skips the commit if one of the same turn with this number or a higher one is there."""
     return {"txnAppId": name, "txnVersion": str(commit)}
 
 

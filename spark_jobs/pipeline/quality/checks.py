@@ -44,7 +44,7 @@ class CheckResults:
 
 
 def failures(results: Iterable[Result], severity: Severity) -> list[str]:
-    """Return what failed, in words: table, expectation, observed value, and up to 5 keys."""
+    """The failures in words: table, expectation, observed value, and up to 5 keys."""
     return [_words(result) for result in results if not result.success and result.severity == severity]
 
 

@@ -60,7 +60,7 @@ class Counted:
         return sorted(rule.name for rule in RULES if not self.unused_sources.isdisjoint(rule.needs))
 
     def not_audited(self, interval: Interval) -> list[str]:
-        """Return what the reader of the findings should know of what was not audited in the interval."""
+        """Sentences for the reader of the findings on what was not audited in the interval."""
         if not self.observed:
             return [f"nothing was observed in {interval}: there are no snapshots, so nothing is known about that time"]
         warnings = [

@@ -48,7 +48,7 @@ def usual_values(tables: StoredTables, interval: Interval, quality: Quality) -> 
 
 
 def _newest_values(tables: StoredTables, interval: Interval, quality: Quality) -> dict[tuple[Subject, datetime], float]:
-    """Return what was last observed of each subject in each step of the interval and of the days before."""
+    """The last observed value of each subject in each step of the interval and of the days before."""
     conditions = [
         Filter("expectation", "IN", (ROWS_ARE_USUAL, NULLS_ARE_USUAL)),
         Filter("step_start", ">=", interval.start - timedelta(days=quality.usual_days)),

@@ -127,7 +127,7 @@ class CheckCounts:
 
 
 def counts_of(rows: Rows, suite: Suite) -> CheckCounts:
-    """Return what is seen in the rows of an output table, or in whole rows of a source, each with its `step_start`."""
+    """Counts of the rows of an output table, or of whole rows of a source, each with its `step_start`."""
     broken = broken_by(rows, suite.expectations)
     rejected = any_of(broken, suite.rejecting, len(rows))
     (key,) = codes(suite.table.key, rows)
@@ -142,8 +142,8 @@ def counts_of(rows: Rows, suite: Suite) -> CheckCounts:
 
 
 def facts_of_outputs(tables: Mapping[str, pa.Table], settings: CheckSettings) -> list[Fact]:
-    """Return what is counted of the rows of some groups in all output tables, as they are written; the tables
-    by name.
+    """Facts about the rows of some groups in all output tables, as they are written; the tables by
+    name.
     """
     rows = {table: Rows.of(tables[table.name], settings) for table in OUTPUTS}
     return [
@@ -183,7 +183,7 @@ def repeats(keys: Numbers, among: Flags) -> Flags:
 
 
 def shown_key(key: Mapping[str, Any]) -> str:
-    """Return what a stranger named a group is shown on pages: no novels, and what could be markup, or turn the writing
+    """A name that strangers gave, as pages show it: no novels, and what could be markup, or turn the writing
     around, as escapes.
     """
     known = {name: shown_value(value) for name, value in key.items() if value is not None}
@@ -218,7 +218,7 @@ def _together(facts: Sequence[Fact]) -> Fact:
 
 
 def by_name(suite: Suite, fact: Fact) -> dict[str, Any]:
-    """Return what was counted in a step, as a dict: `step_start` (ISO 8601); `rows`; `series`; `spans`; `rejected`,
+    """The facts of a step as a dict: `step_start` (ISO 8601); `rows`; `series`; `spans`; `rejected`,
     rows that break an expectation that a row must keep to be used; `left out`; `broken` and `nulls`, numbers of rows by
     expectation and by column; `examples`.
     """

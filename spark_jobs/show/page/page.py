@@ -76,7 +76,7 @@ def page(content: PageContent) -> str:
 
 
 def _fleet_facts(row: Row, incidents: Iterable[Incident]) -> dict[str, Any]:
-    """Return what the page of a group says of it as one of the fleet: its row, and the incidents that involve it."""
+    """Facts of a group as one of the fleet: its row, and the incidents that involve it."""
     cluster, group = group_of(row)
     involving = [
         incident for incident in incidents if incident.cluster == cluster and group in incident.consumer_groups

@@ -71,7 +71,7 @@ class DeltaTables:
         return rows.cast(pa.schema([arrow_schema(table).field(name).with_nullable(True) for name in columns]))
 
     def query(self, sql: str, opened: Mapping[Table, DeltaTable]) -> pa.Table:
-        """Return what DataFusion answers about these tables; raises `WarehouseError` where one cannot be read."""
+        """The answer of DataFusion about these tables; raises `WarehouseError` if one cannot be read."""
         try:
             builder = QueryBuilder()
             for table, delta in opened.items():

@@ -60,7 +60,7 @@ class StoredTables(Protocol):
         """Return when the newest version was committed, by the clock of its writer; raises as `read` does."""
 
     def operations(self, table: Table, last: int) -> Mapping[int, str]:
-        """Return what the last so many commits did, by version, as Delta calls it; without commits that are gone."""
+        """Operations of the last so many commits, by version, as Delta calls them; without commits that are gone."""
 
     def properties(self, table: Table) -> Mapping[str, str]:
         """The table's properties, such as `delta.logRetentionDuration`, whatever its columns are; raises as `read`."""

@@ -44,7 +44,7 @@ def hadoop_version() -> str:
 
 
 def packages() -> str:
-    """Return what is to be fetched, as Maven names it."""
+    """The packages to fetch, as Maven names them."""
     parts = (f"software.amazon.awssdk:{part}:{_SDK}" for part in _PARTS)
     return ",".join((f"org.apache.hadoop:hadoop-aws:{hadoop_version()}", *parts))
 
