@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 
 import rebalance_audit as ra
 from schemas import INCIDENTS, OUTPUTS, VIEWS, FlatView
-from spark_jobs.store.flat_views import view_statements
+from spark_jobs.cli.commands.sql import view_statements
 from spark_jobs.store.location import Location
 from tests.support.commands import Typed
 

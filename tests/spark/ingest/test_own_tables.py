@@ -11,13 +11,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from schemas import CLIENT_SNAPSHOTS, INCIDENTS, OPTIONAL_SOURCES, SOURCES, VIEWS
+from spark_jobs.cli.commands.sql import view_statements
 from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.operate.own_sources import check_sources
 from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.show.incidents import IncidentQuery, incidents_and_unknown
-from spark_jobs.store.flat_views import view_statements
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.through_spark import SparkTables
 from spark_jobs.store.warehouse import Warehouse
