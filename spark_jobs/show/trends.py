@@ -39,6 +39,7 @@ _SCHEMA = pa.schema(
         "wrong_minutes": pa.float64(),
         **dict.fromkeys(("rebalances", "queues_moved"), pa.int64()),
         **dict.fromkeys(("seconds_to_resolve", "observed_share"), pa.float64()),
+        "rollouts": pa.int64(),
     }
 )
 
@@ -180,11 +181,12 @@ def is_compared(trend: GroupTrend) -> bool:
 
 
 def week_texts(week: GroupWeek) -> Iterator[str]:
-    """Incidents, wrong minutes, rebalances, queues moved, time to resolve, share of time observed."""
+    """Incidents, wrong minutes, rebalances, queues moved, rollouts, time to resolve, share of time observed."""
     yield number_text(week.incidents)
     yield rate_text(week.wrong_minutes)
     yield number_text(week.rebalances)
     yield number_text(week.queues_moved)
+    yield number_text(week.rollouts)
     seconds = week.seconds_to_resolve
     yield UNKNOWN if seconds is None else duration_text(timedelta(seconds=seconds))
     yield "<1%" if 0 < week.observed_share < 0.005 else f"{week.observed_share:.0%}"

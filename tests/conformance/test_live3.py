@@ -11,7 +11,7 @@ from spark_jobs.domain.evaluate import EvaluatedStep
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.message_queue import queue_ranges
-from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.model.window import SECOND, from_micros
 from tests.support.kernel import evaluated, recorded_rows, settings
 from tests.support.tables import cells
 from tests.unit.project.test_layers import ROOT
@@ -60,6 +60,21 @@ def test_what_was_done_is_the_only_root_cause(
 @pytest.mark.parametrize("group", ["up-java", "calm-ok", "lite-assign"])
 def test_nothing_is_said_of_the_healthy(group: str, steps: Steps) -> None:
     assert roots(steps[group]) == []
+
+
+def test_members_that_are_replaced_one_by_one_are_a_rollout(steps: Steps) -> None:
+    """r5 starts at 21:30:18, r4 stops at 21:31:39. By the clients' logs 32 queues go to another one meanwhile, and 16
+    messages are consumed twice: what was in flight is the most that can be.
+    """
+    step = steps["roll-web"]
+    (rollout,) = [each for each in step.findings if each.rule == "ROLLOUT"]
+    measures = dict(rollout.evidence.measures or ())
+    counts = ("members_replaced", "waves", "queues_moved", "minimum_moves", "in_flight_total")
+    assert (rollout.severity, *(measures[name] for name in counts)) == ("INFO", 4, 4, 32, 8, 24)
+    for moment, clock in ((rollout.started_at, "21:30:18"), (rollout.ended_at - 20 * SECOND, "21:31:39")):
+        assert abs(from_micros(moment) - datetime.fromisoformat(f"2026-11-27T{clock}+00:00")) <= TOLERANCE
+    symptoms = {each.rule for each in step.findings if each.root_finding_id == rollout.finding_id}
+    assert symptoms == {"REBALANCE_STORM", "REDELIVERY_EXPOSURE"}
 
 
 def test_a_suspended_client_is_no_matter_of_members(steps: Steps) -> None:

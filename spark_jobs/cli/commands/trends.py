@@ -56,6 +56,7 @@ _TREND_COLUMNS: tuple[Column[_TrendRow], ...] = (
     measure("minutes with\nwrong owners", "wrong_minutes", _week_text(1)),
     measure("rebalances", "rebalances", _week_text(2)),
     measure("queues\nmoved", "queues_moved", _week_text(3), drop=1),
-    measure("time to resolve\n(median)", "time_to_resolve", _week_text(4), drop=3),
-    measure("observed", "observed", _week_text(5), drop=2),
+    measure("rollouts", "rollouts", _week_text(4), drop=4),
+    measure("time to resolve\n(median)", "time_to_resolve", _week_text(5), drop=3),
+    measure("observed", "observed", _week_text(6), drop=2),
 )

@@ -38,7 +38,7 @@ class Fold(NamedTuple):
 
 def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules: Iterable[Rule]) -> list[Incident]:
     """Every incident of these findings, in any order, the newest first. Silenced findings and their symptoms open none,
-    nor does INFO, unless it means that nothing is known: an ERROR, if nothing of the cluster was recorded.
+    nor does INFO, unless its rule is about an event; UNOBSERVED is an ERROR, if nothing of the cluster was recorded.
     """
     return fold(findings, audited, rules).incidents
 
@@ -84,7 +84,7 @@ def fold(
         )
         for roots, symptoms in of_events
     ]
-    opened = [each for each in events if each.incident.severity != INFO or each.incident.rule in blind]
+    opened = [each for each in events if each.incident.severity != INFO or by_name[each.incident.rule].is_event]
     return Fold(in_order(_with_same_broker(opened)), events, audited, unknown, by_name)
 
 

@@ -9,7 +9,9 @@ import numpy as np
 
 from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.history import Mask, Numbers
+from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.window import HOUR, SECOND
+from spark_jobs.domain.rules import rollout
 
 WEEK = 7 * 24 * HOUR
 #: Cluster and consumer group.
@@ -38,9 +40,9 @@ class StepColumns(NamedTuple):
 
 
 class GroupWeek(NamedTuple):
-    """One week of one group, `[start, end)`; None is unknown. `incidents`: opened in it; `wrong_minutes`: while a queue
-    had no owner, or two; `rebalances`: moments of any topic; `seconds_to_resolve`: median of its incidents that are
-    over.
+    """One week of one group, `[start, end)`; None is unknown. `incidents`: opened in it, without INFO rollouts;
+    `wrong_minutes`: while a queue had no owner, or two; `rebalances`: moments of any topic; `seconds_to_resolve`:
+    median of its incidents that are over; `rollouts`: all that began in it.
     """
 
     start: int
@@ -51,6 +53,7 @@ class GroupWeek(NamedTuple):
     queues_moved: int | None
     seconds_to_resolve: float | None
     observed_share: float
+    rollouts: int = 0
 
 
 class GroupTrend(NamedTuple):
@@ -102,17 +105,20 @@ def trends(
 
 def _week(span: tuple[int, int], counts: _Counts, opened: Sequence[Incident]) -> GroupWeek:
     (start, end), (wrong, observed, rebalances, queues_moved) = span, counts
-    over = [incident.resolved_at - incident.opened_at for incident in opened if incident.resolved_at is not None]
+    rollouts = [incident for incident in opened if incident.rule == rollout.RULE.name]
+    faults = [incident for incident in opened if incident not in rollouts or incident.severity != INFO]
+    over = [incident.resolved_at - incident.opened_at for incident in faults if incident.resolved_at is not None]
     is_known = observed > 0
     return GroupWeek(
         start=start,
         end=end,
-        incidents=len(opened),
+        incidents=len(faults),
         wrong_minutes=wrong / (60 * SECOND) if is_known else None,
         rebalances=rebalances if is_known else None,
         queues_moved=queues_moved if is_known else None,
         seconds_to_resolve=median(over) / SECOND if over else None,
         observed_share=observed / (end - start),
+        rollouts=len(rollouts),
     )
 
 

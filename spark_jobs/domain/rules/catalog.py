@@ -20,6 +20,7 @@ from spark_jobs.domain.rules import (
     orderly_lock_missing,
     producer_skew,
     retention_risk,
+    rollout,
     slow_listener,
     subscription_mismatch,
     unassigned_queue,
@@ -37,7 +38,7 @@ from spark_jobs.domain.rules.standing import COMMITS_SELDOM, CONSUMER_STALLED, C
 
 RULES: tuple[Rule, ...] = (
     *(duplicate_client_id.RULE, unassigned_queue.RULE, DOUBLE_OWNED_QUEUE, idle_consumer.RULE),
-    *(REBALANCE_STORM, flapping_member.RULE, REDELIVERY_EXPOSURE, group_offline.RULE, MEMBERS_UNSEEN),
+    *(rollout.RULE, REBALANCE_STORM, flapping_member.RULE, REDELIVERY_EXPOSURE, group_offline.RULE, MEMBERS_UNSEEN),
     *(subscription_mismatch.RULE, membership_view_split.RULE, STRATEGY_UNKNOWN, MIXED_STRATEGIES, MIXED_CLIENTS),
     *(TOPIC_MISSING, STRANDED_WRITE_QUEUES, broker_not_readable.RULE, load_imbalance.RULE, GHOST_MEMBER),
     *(CLIENT_HUNG, LONG_PULL_INTERVAL, CLOCK_DIFFERS, allocation_drift.RULE, flow_controlled.RULE),

@@ -149,10 +149,15 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
     "REBALANCE_STORM": (
         Follows("FLAPPING_MEMBER", everything, ("MEMBER_CHANGES",)),
         Follows("DUPLICATE_CLIENT_ID", clients, ("MEMBER_CHANGES",)),
+        Follows("ROLLOUT", everything, ("MEMBER_CHANGES",)),
         Follows("BROKER_NOT_READABLE", everything, ("ROUTE_CHANGES",)),
     ),
     "FLAPPING_MEMBER": (Follows("GROUP_OFFLINE", everything, root_causes=("BETWEEN_RUNS", "NO_HEARTBEATS")),),
-    "REDELIVERY_EXPOSURE": (Follows("FLAPPING_MEMBER", everything), Follows("REBALANCE_STORM", everything)),
+    "REDELIVERY_EXPOSURE": (
+        Follows("FLAPPING_MEMBER", everything),
+        Follows("ROLLOUT", everything),
+        Follows("REBALANCE_STORM", everything),
+    ),
     "STRANDED_WRITE_QUEUES": (Follows("BROKER_NOT_READABLE", queues, root_causes=("QUEUES_REMOVED",)),),
     "LOAD_IMBALANCE": (
         # Shares that an id which counts twice makes uneven.
@@ -217,6 +222,7 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
         Follows("CLIENT_HUNG", queues, ("HAND_OVER",)),
         Follows("MEMBERSHIP_VIEW_SPLIT", brokers_that_list_fewer, ("HAND_OVER", "TO_MINIMUM")),
         Follows("FLAPPING_MEMBER", everything, ("HAND_OVER",)),
+        Follows("ROLLOUT", everything, ("HAND_OVER",)),
     ),
     "RETENTION_RISK": (
         Follows("GROUP_OFFLINE", everything),

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Moves
-from spark_jobs.domain.kernel.triggers import host
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples
 from spark_jobs.domain.model.severities import INFO, WARN
@@ -35,7 +34,7 @@ def _storm_hits(step: AuditedStep) -> Iterator[RuleHit]:
         yield RuleHit(
             *(storm[0][0], storm[-1][0], MEMBER_CHANGES if by_members * 2 >= len(storm) else ROUTE_CHANGES),
             implicated=_client_of(storm),
-            severity=INFO if _is_rolling(storm) else None,
+            severity=INFO if _is_of_steady_members(storm) else None,
             measures={
                 "minimum_moves": sum(change.least or 0 for change in changes),
                 "queues_moved": sum(change.moved or 0 for change in changes),
@@ -52,15 +51,20 @@ def _client_of(storm: Sequence[_Moment]) -> str | None:
     return client_id if most * 2 >= len(storm) else None
 
 
-def _is_rolling(storm: Sequence[_Moment]) -> bool:
-    """Return whether members changed, and each host joined once at most, and left once at most: a deployment."""
-    joined = Counter(host for _, moves in storm for host in _hosts(change.joined for change in moves))
-    left = Counter(host for _, moves in storm for host in _hosts(change.left for change in moves))
-    return max((*joined.values(), *left.values()), default=0) == 1
+def _is_of_steady_members(storm: Sequence[_Moment]) -> bool:
+    """Return whether members changed, and none joined and left again: a rollout, or a group that grows or shrinks."""
+    changed = any(change.joined or change.left for _, moves in storm for change in moves)
+    return changed and not joined_and_left(moves for _, moves in storm)
 
 
-def _hosts(client_ids: Iterable[Sequence[str]]) -> set[str]:
-    return {host(client_id) or client_id for ids in client_ids for client_id in ids}
+def joined_and_left(changes: Iterable[Sequence[Moves]]) -> set[str]:
+    """The client ids that joined, and left or joined again later, by the moves of each rebalance in order."""
+    seen, again = set[str](), set[str]()
+    for moves in changes:
+        joined = {client_id for change in moves for client_id in change.joined}
+        again |= seen & (joined | {client_id for change in moves for client_id in change.left})
+        seen |= joined
+    return again
 
 
 def storms(moments: Sequence[_Moment], minimum: int, within: int) -> list[Sequence[_Moment]]:
@@ -88,7 +92,7 @@ def _exposure_hits(step: AuditedStep) -> Iterator[RuleHit]:
     for moment, interval, moves in step.rebalances:
         # Rebalances of the warm-up belong to the step before.
         if moves.handed_over and moment >= step.window.start:
-            per_moment[moment].append(_exposure(step, interval.topic, moves))
+            per_moment[moment].append(exposure(step, interval.topic, moves))
     exposures = {moment: Exposure(*map(sum, zip(*topics, strict=True))) for moment, topics in per_moment.items()}
     exposed = {moment: total for moment, total in exposures.items() if total.in_flight > 0}
     if exposed:
@@ -108,7 +112,7 @@ def _exposure_hits(step: AuditedStep) -> Iterator[RuleHit]:
         )
 
 
-def _exposure(step: AuditedStep, topic: str, moves: Moves) -> Exposure:
+def exposure(step: AuditedStep, topic: str, moves: Moves) -> Exposure:
     """The exposure of one topic in a rebalance, by its last sample (at most `max_gap` old) with the former owners."""
     queues = len(moves.handed_over)
     samples, held_at = step.history.offsets.get(topic), moves.before_seen_at
@@ -141,13 +145,12 @@ REBALANCE_STORM = Rule(
     meaning="The group rebalances again and again. Each time queues get new owners, pause for up to 20 s, and "
     "deliver messages in flight again.",
     decided_by="At least `storm_rebalances` (5) rebalances in less than `storm_seconds` (600), in the step and its "
-    "look-back. INFO if each host joined and left once at most, as in a rolling deployment. `client_ids`: who "
+    "look-back. INFO if members changed, and no client id joined and left again, as in a rollout. `client_ids`: who "
     "joined or left in at least half of them.",
     causes={
         MEMBER_CHANGES: Cause(
             "mostly, members joined or left",
-            "Check for restarts (FLAPPING_MEMBER names the consumer), out-of-memory kills and failing probes. In a "
-            "rolling deployment, restart several consumers at once.",
+            "Check for restarts (FLAPPING_MEMBER names the consumer), out-of-memory kills and failing probes.",
         ),
         ROUTE_CHANGES: Cause(
             "mostly, queues or brokers were added or removed",

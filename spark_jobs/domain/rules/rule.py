@@ -50,12 +50,12 @@ class Rule:
 
     `spreads_by`: what findings of several groups share if one event caused them all (None: each group has its own).
     `continues`: the rule whose condition a finding with the same cause may continue in the next step, as only the step
-    in which it began shows which of both it is. `per_broker`: each broker has its own findings. `is_blind`: the
-    group's state is unknown while it lasts. `headline`: an incident in a sentence, with `{groups}`, `{topics}`,
-    `{queues}`, `{brokers}`, `{subjects}` and `{members}` as it names them; `{members:has|have}` agrees with their
-    number. `detail`: what the worst finding adds to the headline after a colon. `ended`: a clause, what
-    happened when it is over; empty: that is not known, or something is left to do. `broker`: the only broker that a
-    finding points to, None: there is none.
+    in which it began shows which of both it is. `per_broker`: each broker has its own findings. `is_blind`: the group's
+    state is unknown while it lasts. `is_event`: its findings open an incident, even INFO. `headline`: an incident in a
+    sentence, with `{groups}`, `{topics}`, `{queues}`, `{brokers}`, `{subjects}` and `{members}` as it names them;
+    `{members:has|have}` agrees with their number. `detail`: what the worst finding adds to the headline after a colon.
+    `ended`: a clause, what happened when it is over; empty: that is not known, or something is left to do. `broker`:
+    the only broker that a finding points to, None: there is none.
     """
 
     name: str
@@ -73,6 +73,7 @@ class Rule:
     continues: str | None = None
     per_broker: bool = False
     is_blind: bool = False
+    is_event: bool = False
     headline: str = ""
     detail: Callable[[Finding], str] | None = None
     ended: str = ""

@@ -102,4 +102,5 @@ RULE = Rule(
     evaluate=hits,
     spreads_by=_event,
     is_blind=True,
+    is_event=True,
 )

@@ -1,6 +1,7 @@
 """Weeks of made intervals and incidents: what is counted, by hand. Times are hours after 2026-03-01T10:00."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from spark_jobs.domain.incidents.trends import (
     weeks,
 )
 from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import HOUR
 from tests.support.times import START
 from tests.unit.test_incidents import incident
@@ -96,6 +98,13 @@ def test_incidents_count_where_they_opened() -> None:
     found = [opened(1, 3, "g"), opened(2, 2.5, "g", "h"), opened(3, None, "g"), opened(LATER, LATER + 8, "g")]
     (one,) = trends_of(row, seen=[("g", 0, 1)], incidents=[*found, opened(-1, 5, "g"), opened(1, 2, "h")])
     assert [(week.incidents, week.seconds_to_resolve) for week in one.weeks] == [(3, 4500), (1, 8 * 3600)]
+
+
+def test_rollouts_are_counted_apart_unless_they_cost_something() -> None:
+    found = [replace(opened(1, 2, "g"), rule="ROLLOUT", severity=severity) for severity in (INFO, INFO, WARN)]
+    (one,) = trends_of(("g", 0, 1, False, False, 0), seen=[("g", 0, 1)], incidents=[*found, opened(3, None, "g")])
+    assert [(week.incidents, week.rollouts) for week in one.weeks] == [(2, 3), (0, 0)]
+    assert one.weeks[0].seconds_to_resolve == 3600
 
 
 def test_what_got_worse_first() -> None:

@@ -65,13 +65,13 @@ def test_a_line_per_group_and_week(warehouse: Path, typed: Typed) -> None:
     out, err = typed("trends --days 8", warehouse=warehouse)
     last, oldest = "week=2026-03-02T10:00Z/2026-03-09T10:00Z", "week=2026-03-01T10:00Z/2026-03-02T10:00Z"
     assert out.splitlines() == [
-        f"cluster=c group=G {last} incidents=2 wrong_minutes=180.0 rebalances=1 queues_moved=5 "
+        f"cluster=c group=G {last} incidents=2 wrong_minutes=180.0 rebalances=1 queues_moved=5 rollouts=0 "
         "time_to_resolve=45 min 00 s observed=1%",
-        f"cluster=c group=G {oldest} incidents=0 wrong_minutes=40.0 rebalances=1 queues_moved=4 "
+        f"cluster=c group=G {oldest} incidents=0 wrong_minutes=40.0 rebalances=1 queues_moved=4 rollouts=0 "
         "time_to_resolve=unknown observed=4%",
-        f"cluster=c group=calm {last} incidents=0 wrong_minutes=0.0 rebalances=0 queues_moved=0 "
+        f"cluster=c group=calm {last} incidents=0 wrong_minutes=0.0 rebalances=0 queues_moved=0 rollouts=0 "
         "time_to_resolve=unknown observed=14%",
-        f"cluster=c group=calm {oldest} incidents=0 wrong_minutes=0.0 rebalances=0 queues_moved=0 "
+        f"cluster=c group=calm {oldest} incidents=0 wrong_minutes=0.0 rebalances=0 queues_moved=0 rollouts=0 "
         "time_to_resolve=unknown observed=4%",
         "2 groups; 1 got worse in the last week.",
     ]
@@ -81,6 +81,7 @@ def test_a_line_per_group_and_week(warehouse: Path, typed: Typed) -> None:
 def test_trends_are_a_document_for_programs(warehouse: Path, typed: Typed) -> None:
     week = {"start": "2026-03-08T10:00:00Z", "end": "2026-03-09T10:00:00Z", "incidents": 0, "wrong_minutes": None}
     week |= {"rebalances": None, "queues_moved": None, "seconds_to_resolve": None, "observed_share": 0.0}
+    week |= {"rollouts": 0}
     calm = {"cluster": "c", "consumer_group": "calm", "weeks": [week]}
     assert typed("trends --days 1 --group calm --json", warehouse=warehouse).document == {"groups": [calm]}
 
@@ -113,8 +114,8 @@ def test_trends_are_a_table_on_a_terminal() -> None:
     trends = [GroupTrend("eu", "[red]x\x9b", (FIRST, LAST)), GroupTrend("eu", "h", (LAST, FIRST))]
     rows = cells(lambda terminal: show_trends(terminal, trends), 140)
     assert rows[0] == ["Week", "by", "week;", "what", "got", "worse", "comes", "first", "(UTC)"]
-    assert ["[red]x\\x9b", "03-08", "10:00", "1,234", "61.2", "5", "1,000", "1", "min", "30", "s", "50%"] in rows
-    assert ["h", "03-01", "10:00", "1,234", "61.2", "5", "1,000", "1", "min", "30", "s", "50%"] not in rows
+    assert ["[red]x\\x9b", "03-08", "10:00", "1,234", "61.2", "5", "1,000", "0", "1", "min", "30", "s", "50%"] in rows
+    assert ["h", "03-01", "10:00", "1,234", "61.2", "5", "1,000", "0", "1", "min", "30", "s", "50%"] not in rows
     # Nothing is known of one of the weeks: it is left out, and whether any of them got worse is unknown.
     assert not any("0%" in row for row in rows)
     assert " ".join(rows[-1]) == UNCOMPARED.format("2 groups")

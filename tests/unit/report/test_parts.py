@@ -25,8 +25,8 @@ def test_weeks_come_the_newest_first_and_what_was_not_observed_is_left_out() -> 
     assert (row["name"], row["cluster"], row["id"], row["is_worse"]) == ("g", "c", "group-1", True)
     assert row["change"] == "30.0 more minutes with wrong owners, 2 more incidents, 1 fewer rebalance"
     assert [(week["from"], week["texts"]) for week in row["weeks"]] == [
-        ("2026-03-15 10:00:00", ["3", "40.0", "4", "1,000", "unknown", "100%"]),
-        ("2026-03-08 10:00:00", ["1", "10.0", "5", "100", "1 min 30 s", "50%"]),
+        ("2026-03-15 10:00:00", ["3", "40.0", "4", "1,000", "0", "unknown", "100%"]),
+        ("2026-03-08 10:00:00", ["1", "10.0", "5", "100", "0", "1 min 30 s", "50%"]),
     ]
     # 96 pixels for three weeks, 28 for the highest.
     expected = [(1, 30, None, "unknown"), (33, 30, 7, "10.0"), (65, 30, 28, "40.0")]

@@ -150,6 +150,8 @@ what stopped in one step stalls in the next    | CONSUMER_STOPPED:NO_PULL 02:20-
 … nor what was over before its end             | CONSUMER_STOPPED:NO_PULL 02:20-02:59 topic=t; CONSUMER_STALLED:NO_PULL 03:00-05:10 topic=t | | CONSUMER_STALLED 03:00-05:10 g NO_PULL ERROR 1 0; CONSUMER_STOPPED 02:20-02:59 g NO_PULL ERROR 1 0
 … nor what had stalled before                  | CONSUMER_STALLED:NO_PULL 02:10-05:10 topic=t; CONSUMER_STOPPED:NO_PULL 02:20-03:00 topic=t | | CONSUMER_STOPPED 02:20-03:00 g NO_PULL ERROR 1 0; CONSUMER_STALLED 02:10-05:10 g NO_PULL ERROR 1 0
 INFO opens nothing                             | LOAD_IMBALANCE:HASH_RING 03:00-04:00 severity=INFO topic=t | |
+… except a rollout                             | ROLLOUT:MEMBERS_REPLACED 03:00-03:10 severity=INFO | | ROLLOUT 03:00-03:10 g MEMBERS_REPLACED INFO 1 0
+… also with symptoms                           | ROLLOUT:MEMBERS_REPLACED 03:00-03:10 severity=INFO; > REBALANCE_STORM:MEMBER_CHANGES 03:00-03:08 severity=INFO | | ROLLOUT 03:00-03:10 g MEMBERS_REPLACED INFO 1 1
 nor does what is silenced, with its symptoms   | GROUP_OFFLINE:NO_MEMBERS 03:00-06:00 silenced_because=known; > UNASSIGNED_QUEUE:GROUP_OFFLINE 03:00-06:00 topic=t | |
 … until the silence ends                       | GROUP_OFFLINE:NO_MEMBERS 03:00-05:00 silenced_because=known; GROUP_OFFLINE:NO_MEMBERS 05:00-06:00; > UNASSIGNED_QUEUE:GROUP_OFFLINE 03:00-06:00 topic=t | | GROUP_OFFLINE 05:00-06:00 g NO_MEMBERS ERROR 1 1
 it began before its first step could report it | GROUP_OFFLINE:NO_MEMBERS 03:00-03:30 since=02:58 | | GROUP_OFFLINE 02:58-03:30 g NO_MEMBERS ERROR 1 0

@@ -1,0 +1,242 @@
+"""ROLLOUT: new members replace those of a group within a time, as in a deployment; and what that cost."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from itertools import groupby, pairwise
+from statistics import median
+from typing import NamedTuple
+
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Rebalance, RebalanceInterval
+from spark_jobs.domain.kernel.offset_facts import unconsumed
+from spark_jobs.domain.kernel.triggers import host, moved_between
+from spark_jobs.domain.model.causes import UnassignedCause
+from spark_jobs.domain.model.finding import ConflictingValue, Finding, FindingQueue, RuleHit
+from spark_jobs.domain.model.grouped import by_key
+from spark_jobs.domain.model.intervals import duration_text
+from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.severities import INFO, WARN
+from spark_jobs.domain.model.window import SECOND, Time
+from spark_jobs.domain.phrases import count
+from spark_jobs.domain.rules import offset_rewound
+from spark_jobs.domain.rules.flapping_member import MOVED
+from spark_jobs.domain.rules.rebalancing import exposure, joined_and_left
+from spark_jobs.domain.rules.rule import Cause, Rule
+
+MEMBERS_REPLACED, QUEUES_STOOD, CONSUMED_AGAIN = "MEMBERS_REPLACED", "QUEUES_STOOD", "CONSUMED_AGAIN"
+#: Changes of members that are further apart belong to different rollouts.
+_APART = 600 * SECOND
+#: A group of one member that restarts is no rollout.
+_FEWEST = 2
+#: A time, and the rebalances of all topics that a change of members began then.
+_Moment = tuple[int, Sequence[Rebalance]]
+
+
+class Rollout(NamedTuple):
+    """The client ids `before` it; those of them that `left`, and those that `joined` instead, from `start` to `end`
+    (microseconds). `waves`: rebalances in which members left. `rebalances`: of ordinary topics, in
+    that time.
+    """
+
+    start: int
+    end: int
+    before: set[str]
+    left: set[str]
+    joined: set[str]
+    waves: int
+    rebalances: Sequence[Rebalance]
+
+    @property
+    def replaced(self) -> int:
+        """The number of members that others replaced."""
+        return min(len(self.left), len(self.joined))
+
+    @property
+    def moved(self) -> set[MessageQueue]:
+        """The queues that changed owner."""
+        return {
+            MessageQueue(each.interval.topic, *queue) for each in self.rebalances for queue in each.moves.handed_over
+        }
+
+
+def rollouts(step: AuditedStep) -> list[Rollout]:
+    """The times in which new members replaced at least two, and half of the group. A host of which an id joined and
+    left again is left out: it flaps. A group that is offline meanwhile is another rule's.
+    """
+    changes = (each for each in step.rebalances if each.moves.joined or each.moves.left)
+    moments = [(at, list(together)) for at, together in groupby(changes, key=lambda each: each.moment)]
+    cuts = [place for place in range(1, len(moments)) if moments[place][0] - moments[place - 1][0] > _APART]
+    runs = (moments[first:last] for first, last in pairwise([0, *cuts, len(moments)]))
+    all_rollouts = [_rollout(step, run) for run in runs if run]
+    return [each for each in all_rollouts if each and each.replaced >= max(_FEWEST, len(each.before) / 2)]
+
+
+def _rollout(step: AuditedStep, run: Sequence[_Moment]) -> Rollout | None:
+    """The replaced members of a run of changes; None: nobody left, nobody joined, or the group was offline."""
+    first, last = run[0][1][0], run[-1][1][-1]
+    after = set(last.interval.client_ids)
+    before = set(first.interval.client_ids).difference(first.moves.joined).union(first.moves.left)
+    flapping = set(map(_host, joined_and_left([each.moves for each in together] for _, together in run)))
+    left, joined = (
+        {client_id for client_id in changed if _host(client_id) not in flapping}
+        for changed in (before - after, after - before)
+    )
+    leaving = [at for at, together in run if any(left.intersection(each.moves.left) for each in together)]
+    joining = [at for at, together in run if any(joined.intersection(each.moves.joined) for each in together)]
+    if not leaving or not joining or any(_is_offline(step, each.interval) for _, together in run for each in together):
+        return None
+    start, end = min(leaving[0], joining[0]), max(leaving[-1], joining[-1])
+    during = [each for each in step.rebalances if start <= each.moment <= end and each.interval.is_ordinary]
+    return Rollout(start, end, before, left, joined, len(leaving), during)
+
+
+def _is_offline(step: AuditedStep, interval: RebalanceInterval) -> bool:
+    """Return whether nobody was a member for as long as GROUP_OFFLINE takes."""
+    seen = (interval.seen_at or interval.start) - interval.start
+    return not interval.client_ids and seen >= step.settings.thresholds.settled_seconds * SECOND
+
+
+def _host(client_id: str) -> str:
+    return host(client_id) or client_id
+
+
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per queue that a rollout moved, until its last rebalance has settled; one without if there is none."""
+    thresholds = step.settings.thresholds
+    for rollout in rollouts(step):
+        measures = measures_of(step, rollout)
+        cause = MEMBERS_REPLACED
+        if (measures["longest_pause_seconds"] or 0) >= thresholds.stalled_after_seconds:
+            cause = QUEUES_STOOD
+        elif (measures["consumed_again"] or 0) >= thresholds.redelivery_messages:
+            cause = CONSUMED_AGAIN
+        who = (("joined", rollout.joined), ("left", rollout.left))
+        values = tuple(ConflictingValue(what, tuple(sorted(ids))) for what, ids in who)
+        hit = RuleHit(*_time(step, rollout), cause, measures=measures, conflicting_values=values)
+        queues = sorted(FindingQueue(*moved, MOVED) for moved in rollout.moved)
+        yield from (replace(hit, queue=queue) for queue in queues) if queues else [hit]
+
+
+def _time(step: AuditedStep, rollout: Rollout) -> Time:
+    """From its start until its last rebalance has settled."""
+    settled = rollout.end + step.settings.thresholds.convergence_seconds * SECOND
+    return rollout.start, min(settled, step.window.end)
+
+
+def measures_of(step: AuditedStep, rollout: Rollout) -> dict[str, float | None]:
+    """The measures of a rollout: what it did, and what that cost. Pauses are None where no sample shows the queues."""
+    time = _time(step, rollout)
+    moved = sum(each.moves.moved or 0 for each in rollout.rebalances)
+    shares = ((before.shares, after.shares) for before, after in ends_of(step, rollout))
+    least = sum(moved_between(before, after).least for before, after in shares if before and after)
+    pauses = _pauses(step, rollout, time)
+    exposures = [exposure(step, each.interval.topic, each.moves) for each in rollout.rebalances]
+    is_known = any(each.queues > each.unknown for each in exposures)
+    rewound = [
+        (hit.measures or {})["rewound"] or 0
+        for hit in offset_rewound.hits(step)
+        if hit.cause == offset_rewound.HAND_OVER and time[0] <= hit.start < time[1]
+    ]
+    measures = {
+        "members_replaced": rollout.replaced,
+        "waves": rollout.waves,
+        "rebalances": len({each.moment for each in rollout.rebalances}),
+        "queues_moved": moved,
+        "minimum_moves": least,
+        "moved_per_least_move": moved / least if least else None,
+        "longest_pause_seconds": max(pauses, default=None),
+        "usual_pause_seconds": median(pauses) if pauses else None,
+        "in_flight_total": sum(each.in_flight for each in exposures) if is_known else None,
+        "consumed_again": sum(rewound),
+    }
+    is_orderly = any(client.consumes_orderly for client in step.history.clients.values())
+    return measures | ({"lock_wait_seconds": _lock_wait(step, time)} if is_orderly else {})
+
+
+def ends_of(step: AuditedStep, rollout: Rollout) -> Iterator[tuple[RebalanceInterval, RebalanceInterval]]:
+    """Of each topic the last replayed interval before the rollout, and the first after its last rebalance."""
+    for topic, of_topic in by_key(rollout.rebalances, lambda each: each.interval.topic).items():
+        began, after = of_topic[0].interval.start, of_topic[-1].interval
+        agreed = (each for each in step.replayed if each.topic == topic and each.view == ALL_HOSTS)
+        yield from ((before, after) for before in [each for each in agreed if each.start < began][-1:])
+
+
+def _pauses(step: AuditedStep, rollout: Rollout, time: Time) -> list[float]:
+    """For how many seconds the offset of each queue that it moved stood at most while messages waited, by samples, if
+    that began in its time. Without the queues that still stand at the last sample: other rules report these.
+    """
+    window, since = step.window, time[0] - 2 * step.settings.cadence
+    pauses = []
+    for topic, moved in by_key(rollout.moved, lambda queue: queue.topic).items():
+        samples = step.history.offsets.get(topic)
+        if samples is None:
+            continue
+        longest = dict.fromkeys((queue[1:] for queue in moved if queue[1:] in samples.columns), 0)
+        for stood in unconsumed(samples, (window.read_from, window.end), step.settings.max_gap, 0):
+            if stood.queue in longest and since <= stood.start < time[1]:
+                longest[stood.queue] = max(longest[stood.queue], stood.seen_at - stood.start)
+                if stood.end > samples.times[samples.inside(window.read_from, window.end)][-1]:
+                    del longest[stood.queue]
+        pauses += [pause / SECOND for pause in longest.values()]
+    return pauses
+
+
+def _lock_wait(step: AuditedStep, time: Time) -> float:
+    """The longest time in seconds for which a queue waited for the lock of its new owner, if that began in the time."""
+    waited = Counter[MessageQueue]()
+    for interval in step.replayed:
+        if interval.is_ordinary and interval.allocation and time[0] <= interval.start < time[1]:
+            causes = zip(interval.allocation.queues, interval.allocation.unassigned_causes, strict=True)
+            waiting = (queue for queue, cause in causes if cause == UnassignedCause.WAITS_FOR_LOCK)
+            waited.update({MessageQueue(interval.topic, *queue): interval.end - interval.start for queue in waiting})
+    return max(waited.values(), default=0) / SECOND
+
+
+def _detail(finding: Finding) -> str:
+    """How many members it replaced, and how; and what that cost. Empty: it has no measures."""
+    measures = dict(finding.evidence.measures or ())
+    if not measures:
+        return ""
+    replaced, waves = (int(measures[name] or 0) for name in ("members_replaced", "waves"))
+    words = f"{count(replaced, 'member')} in {count(waves, 'wave')}"
+    if finding.cause == MEMBERS_REPLACED:
+        return words
+    if finding.cause == CONSUMED_AGAIN:
+        return f"{words}, {count(int(measures['consumed_again'] or 0), 'message')}"
+    return f"{words}, for {duration_text(timedelta(seconds=measures['longest_pause_seconds'] or 0))} at most"
+
+
+RULE = Rule(
+    name="ROLLOUT",
+    headline="A rollout replaced members of {groups}",
+    meaning="New members replace those of a group, as in a deployment. Each rebalance moves queues, which pause, and "
+    "whose messages in flight come twice.",
+    decided_by="At least two members, and half of the group, leave, and others with different client ids join, with at "
+    "most 10 minutes between two changes. Not hosts on which a client id joined and left again, or if the group was "
+    "offline for 50 s. `waves`: rebalances in which members left. `minimum_moves`: moves if each queue had moved once. "
+    "INFO; WARN if it cost something.",
+    causes={
+        MEMBERS_REPLACED: Cause(
+            "it cost less than the others",
+            "If it was a deployment, do nothing.",
+        ),
+        QUEUES_STOOD: Cause(
+            "a queue that it moved stood with messages for at least `stalled_after_seconds` (120) (WARN)",
+            "Start new members before old ones stop, and let them report that they are ready only when they consume.",
+            headline="Queues stood in a rollout of {groups}",
+            severity=WARN,
+        ),
+        CONSUMED_AGAIN: Cause(
+            "offsets of queues went back by at least `redelivery_messages` (10,000) in all (WARN)",
+            "Shut members down instead of killing them, so that they commit, and replace more of them at once.",
+            headline="Messages were consumed again in a rollout of {groups}",
+            severity=WARN,
+        ),
+    },
+    evaluate=hits,
+    hit_severity=INFO,
+    lasts=0,
+    detail=_detail,
+    is_event=True,
+)
