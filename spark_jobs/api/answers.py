@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from spark_jobs.what_if.fleet_size import FleetNeed
     from spark_jobs.what_if.outcome import CaseOutcome, Comparison
     from spark_jobs.what_if.plan import Plan, PlannedSize
+    from spark_jobs.what_if.rollout import RolloutComparison
     from spark_jobs.what_if.size import Size
 
 
@@ -82,6 +83,22 @@ class GroupPlan:
     def __str__(self) -> str:
         at = format_utc(from_micros(self.plan.at))
         return "\n".join([f"{self.group.consumer_group} as it was at {at}", *map(_planned_text, self.plan.sizes)])
+
+    __repr__ = short_repr
+
+
+@dataclass(frozen=True)
+class GroupRollout:
+    """The group's last rollout, as it was and in other orders."""
+
+    group: GroupSteps
+    comparison: RolloutComparison
+
+    def __str__(self) -> str:
+        at = format_utc(from_micros(self.comparison.start))
+        outcomes = (self.comparison.recorded, *self.comparison.orders)
+        moves = (f"{each.order}: {count(each.queues_moved, 'queue')} moved" for each in outcomes)
+        return "\n".join([f"{self.group.consumer_group}, rollout at {at}", *moves])
 
     __repr__ = short_repr
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schemas import FINDINGS, OUTPUTS, SOURCES, Table
-from spark_jobs.api.answers import Explanation, FleetSize, GroupPlan, GroupSize, Report, WhatIf
+from spark_jobs.api.answers import Explanation, FleetSize, GroupPlan, GroupRollout, GroupSize, Report, WhatIf
 from spark_jobs.api.errors import check_no_connect, only_own_errors
 from spark_jobs.config import Configuration
 from spark_jobs.config.file import load
@@ -235,6 +235,18 @@ class AuditedWarehouse:
         return GroupPlan(
             *planned(self.stored, Scope(self.time(since, until, cluster), cluster, group), members, self.progress)
         )
+
+    def rollout(
+        self, group: str, *orders: str, cluster: str | None = None, since: Since = None, until: Until = None
+    ) -> GroupRollout:
+        """Return what the group's last rollout did, and would have done in these orders: "one-wave", "one-by-one",
+        "new-first"; without one in all. Raises `CaseError` for another order.
+        """
+        from spark_jobs.show.what_if import rollout
+        from spark_jobs.what_if.rollout import known_orders
+
+        wanted, scope = known_orders(orders), Scope(self.time(since, until, cluster), cluster, group)
+        return GroupRollout(*rollout(self.stored, scope, wanted, self.progress))
 
     def size(
         self,

@@ -276,6 +276,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--pull-interval": _repeated("[CLIENT_ID=]MS", "milliseconds between two pulls of a queue"),
     "--response-time": _repeated("[CLIENT_ID=]TIME", "time of the listener per batch, such as 20ms or 1.5s"),
     "--plan": _value("N", "show owners now with up to N members fewer and more instead", type=_from_1_to(100)),
+    "--rollout": _value(
+        "ORDER",
+        "show the last rollout in another order instead: one-wave, one-by-one, new-first, or all of these",
+        choices=("one-wave", "one-by-one", "new-first", "all"),
+    ),
     "--size": _switch("show the minimum of members for what was observed; without --group for all groups"),
     "--utilization-below": _value(
         "PERCENT", "with --size: utilization of the busiest member at the peak (default: 70)", type=_from_1_to(100)

@@ -18,6 +18,7 @@ from spark_jobs.show.what_if import GroupSteps
 from spark_jobs.what_if.outcome import CaseOutcome, Comparison, Scaled
 from spark_jobs.what_if.pace import MemberPace
 from spark_jobs.what_if.plan import Plan, PlannedMember, PlannedSize
+from spark_jobs.what_if.rollout import RolloutComparison, RolloutOutcome
 
 #: The most members whose pace is given in words.
 _NAMED = 8
@@ -153,6 +154,36 @@ def plan_document(group: GroupSteps, plan: Plan) -> dict[str, Any]:
     """A plan for `as_json`."""
     sizes = [planned._asdict() | {"idle": planned.idle} for planned in plan.sizes]
     return _of_group(group) | {"at": from_micros(plan.at), "sizes": sizes}
+
+
+def show_rollout(console: Console, group: GroupSteps, compared: RolloutComparison) -> None:
+    """Show what really happened first, then the other orders."""
+    title = (
+        f"{group.consumer_group}: the rollout of {count(compared.replaced, 'member')} from "
+        f"{format_utc(from_micros(compared.start))} to {format_utc(from_micros(compared.end))}"
+    )
+    summary = f"Pauses are by samples, and messages in flight may be consumed twice. {SEE}"
+    show_table(console, title, _ROLLOUT_COLUMNS, [compared.recorded, *compared.orders], summary)
+
+
+def rollout_document(group: GroupSteps, compared: RolloutComparison) -> dict[str, Any]:
+    """A rollout in other orders for `as_json`."""
+    times = {"start": from_micros(compared.start), "end": from_micros(compared.end)}
+    return _of_group(group) | vars(compared) | times
+
+
+def _pause(outcome: RolloutOutcome) -> str:
+    seconds = outcome.longest_pause_seconds
+    return UNKNOWN if seconds is None else duration_text(timedelta(seconds=seconds))
+
+
+_ROLLOUT_COLUMNS: tuple[Column[RolloutOutcome], ...] = (
+    Column("order", lambda outcome: outcome.order, "{}:"),
+    measure("rebalances", "rebalances", lambda outcome: f"{outcome.rebalances:,}"),
+    measure("queues\nmoved", "queues_moved", lambda outcome: f"{outcome.queues_moved:,}"),
+    measure("longest\npause", "longest_pause", _pause),
+    measure("in flight", "in_flight", lambda outcome: number_text(outcome.in_flight)),
+)
 
 
 def _member(member: PlannedMember) -> str:

@@ -29,6 +29,7 @@ from spark_jobs.store.read.stored import Filter, StoredTables
 from spark_jobs.what_if.cases import Case, with_new_room
 from spark_jobs.what_if.outcome import Comparison, compare
 from spark_jobs.what_if.plan import Plan, plan
+from spark_jobs.what_if.rollout import RolloutComparison, other_orders
 
 Say = Callable[[str], None]
 _Answer = TypeVar("_Answer")
@@ -67,6 +68,20 @@ def planned(stored: StoredTables, scope: Scope, change: int, say: Say) -> tuple[
     """The plan for the group as it was last, with up to `change` members less and more; raises as `what_if`."""
     group = group_steps(stored, scope, say)
     return known(group, plan(group.steps, change, group.configured))
+
+
+def rollout(
+    stored: StoredTables, scope: Scope, orders: Sequence[str], say: Say
+) -> tuple[GroupSteps, RolloutComparison]:
+    """The group's last rollout in other orders; raises `NothingPublishedError` if there was none."""
+    group = group_steps(stored, scope, say)
+    compared = other_orders(group.steps, orders, group.configured)
+    if compared is None:
+        raise NothingPublishedError(
+            f"{group.consumer_group} had no rollout in {group.interval}: name the time of one with --interval, as "
+            "`rebalance-audit incidents --rule ROLLOUT` shows it"
+        )
+    return group, compared
 
 
 def known(group: GroupSteps, answer: _Answer | None) -> tuple[GroupSteps, _Answer]:

@@ -12,6 +12,8 @@ from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.message_queue import queue_ranges
 from spark_jobs.domain.model.window import SECOND, from_micros
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.what_if.rollout import other_orders
 from tests.support.kernel import evaluated, recorded_rows, settings
 from tests.support.tables import cells
 from tests.unit.project.test_layers import ROOT
@@ -75,6 +77,9 @@ def test_members_that_are_replaced_one_by_one_are_a_rollout(steps: Steps) -> Non
         assert abs(from_micros(moment) - datetime.fromisoformat(f"2026-11-27T{clock}+00:00")) <= TOLERANCE
     symptoms = {each.rule for each in step.findings if each.root_finding_id == rollout.finding_id}
     assert symptoms == {"REBALANCE_STORM", "REDELIVERY_EXPOSURE"}
+    compared = other_orders([step.step], ["one-by-one"], StrategySettings())
+    assert compared is not None
+    assert (compared.orders[0].queues_moved, compared.orders[0].in_flight) == (32, 24)
 
 
 def test_a_suspended_client_is_no_matter_of_members(steps: Steps) -> None:

@@ -21,7 +21,9 @@ from spark_jobs.cli.commands import backfill, late, validate
 from spark_jobs.cli.commands.run import run_document
 from spark_jobs.cli.documents import answered, as_json
 from spark_jobs.cli.main import main
+from spark_jobs.cli.show_what_if import rollout_document
 from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.errors import PublishConflictError
 from spark_jobs.ingest.load import IngestReport
 from spark_jobs.installation import ROOT
@@ -35,7 +37,9 @@ from spark_jobs.operate.validate import Validation
 from spark_jobs.operate.verify import Verified
 from spark_jobs.pipeline.quality.checks import Result
 from spark_jobs.pipeline.run_record import RunRecord
+from spark_jobs.show.what_if import GroupSteps
 from spark_jobs.store.arrow import arrow_schema
+from spark_jobs.what_if.rollout import RolloutComparison, RolloutOutcome
 from tests.support.commands import ANSWERED, Typed
 from tests.support.recordings import HOUR
 
@@ -164,6 +168,7 @@ TABLE = {section for section in COMMANDS if not section.startswith(("explain", "
 _RECORD = RunRecord(
     dict.fromkeys(AUDIT_RUNS.columns), [{**dict.fromkeys(FINDINGS.columns), "team": "t"}], {}, ["w"], ["q"]
 )
+_STEPS, _OUTCOME = GroupSteps("c", "g", HOUR, [], StrategySettings()), RolloutOutcome("as it was", 4, 8, 40.0, 9)
 NEXT = Interval(HOUR.end, HOUR.end + timedelta(hours=1))
 _FAILED = Result(HOUR.start, "findings", "e", "c", "critical", False, 0.5, 1, 2.0, ["x"], ["eu"])
 _EXPIRED = ExpiredRows("t", 1, HOUR.start, HOUR.end)
@@ -184,6 +189,7 @@ DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {
     ],
     "runs --missing": [{"missing": _MISSING}],
     "validate": [validate._validation_document(Validation("r", HOUR, [_FAILED], Path("p")), [_FAILED])],
+    "what-if --rollout": [rollout_document(_STEPS, RolloutComparison(0, 1, 2, _OUTCOME, [_OUTCOME]))],
     "validate --store": [{"store": "s", "passed": ["p"]}],
     "verify": [vars(Verified("r", HOUR, {}, "1", "2"))],
     "maintain": [

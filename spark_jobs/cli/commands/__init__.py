@@ -275,13 +275,14 @@ COMMANDS: Mapping[str, Command] = {
         optional=(
             "--interval --last --cluster --group --members --room --strategy --unique-ids --same-subscriptions "
             "--queues --without --speed --threads --pull-batch --pull-interval --response-time --load "
-            "--autoscale --case --plan --size --utilization-below --backlog-below --drained-within --spare --top "
-            "--html --json"
+            "--autoscale --case --plan --rollout --size --utilization-below --backlog-below --drained-within --spare "
+            "--top --html --json"
         ),
         examples=(
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00 --group payment-service --unique-ids",
             "--warehouse ./warehouse --group G --case '--members +2' --case '--strategy AVG_BY_CIRCLE' --html G.html",
             "--warehouse lake.audit --cluster eu --group G --plan 3",
+            "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00 --group G --rollout all",
             "--warehouse ./warehouse --group G --size --backlog-below 10000 --load x2",
             "--warehouse lake.audit --size --cluster eu --top 20",
         ),

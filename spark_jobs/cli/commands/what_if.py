@@ -36,6 +36,9 @@ def what_if_command(arguments: Namespace) -> int:
     if arguments.plan is not None:
         _check_alone("--plan shows the group as it is, with members less and more", vars(arguments) | {"plan": None})
         return _plan(arguments)
+    if arguments.rollout is not None:
+        _check_alone("--rollout shows the last rollout in another order", vars(arguments) | {"rollout": None})
+        return _rollout(arguments)
     options = {name: getattr(arguments, name) for name in CASE_OPTIONS}
     if arguments.html:
         check_writable(Path(arguments.html), "report")
@@ -64,6 +67,16 @@ def _plan(arguments: Namespace) -> int:
         answer = warehouse.plan(arguments.group, arguments.plan, **_request(arguments, warehouse))
     if not answered(arguments, show_what_if.plan_document(answer.group, answer.plan)):
         show_what_if.show_plan(Console(), answer.group, answer.plan)
+        _note(answer.group)
+    return ExitCode.CLEAN
+
+
+def _rollout(arguments: Namespace) -> int:
+    orders = () if arguments.rollout == "all" else (arguments.rollout,)
+    with opened(arguments) as warehouse:
+        answer = warehouse.rollout(arguments.group, *orders, **_request(arguments, warehouse))
+    if not answered(arguments, show_what_if.rollout_document(answer.group, answer.comparison)):
+        show_what_if.show_rollout(Console(), answer.group, answer.comparison)
         _note(answer.group)
     return ExitCode.CLEAN
 
@@ -120,6 +133,6 @@ def _check_goals(arguments: Namespace) -> None:
 
 def _check_alone(does: str, options: Mapping[str, Any]) -> None:
     """Raises `CaseError` where a case, or what goes with one, is among the options: what `does` that ignores them."""
-    conflicting = (words_of(f"--{name}", options[name]) for name in ("case", "html", "plan"))
+    conflicting = (words_of(f"--{name}", options[name]) for name in ("case", "html", "plan", "rollout"))
     if words := [*case_words(options), *chain.from_iterable(conflicting)]:
         raise CaseError(f"{does}: leave out {shlex.join(words)}")

@@ -219,17 +219,19 @@ RULE = Rule(
     causes={
         MEMBERS_REPLACED: Cause(
             "it cost less than the others",
-            "If it was a deployment, do nothing.",
+            "If it was a deployment, do nothing. `what-if --rollout` compares other ways of replacing the members.",
         ),
         QUEUES_STOOD: Cause(
             "a queue that it moved stood with messages for at least `stalled_after_seconds` (120) (WARN)",
-            "Start new members before old ones stop, and let them report that they are ready only when they consume.",
+            "Start new members before old ones stop, and let them report that they are ready only when they consume. "
+            "`what-if --rollout` compares the ways of replacing the members.",
             headline="Queues stood in a rollout of {groups}",
             severity=WARN,
         ),
         CONSUMED_AGAIN: Cause(
             "offsets of queues went back by at least `redelivery_messages` (10,000) in all (WARN)",
-            "Shut members down instead of killing them, so that they commit, and replace more of them at once.",
+            "Shut members down instead of killing them, so that they commit, and replace more of them at once. "
+            "`what-if --rollout` compares the ways of replacing the members.",
             headline="Messages were consumed again in a rollout of {groups}",
             severity=WARN,
         ),

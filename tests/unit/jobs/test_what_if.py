@@ -14,18 +14,19 @@ import pytest
 
 from schemas import AUDIT_RUNS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, OUTPUTS, Table
 from spark_jobs.cli.show_size import show_fleet
-from spark_jobs.cli.show_what_if import pace_text, show_plan
+from spark_jobs.cli.show_what_if import pace_text, show_plan, show_rollout
 from spark_jobs.config import Configuration
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.show.what_if import GroupSteps
 from spark_jobs.what_if.fleet_size import FleetNeed, SizeVerdict
 from spark_jobs.what_if.pace import MemberPace
 from spark_jobs.what_if.plan import Plan, PlannedMember, PlannedSize
+from spark_jobs.what_if.rollout import RolloutComparison, RolloutOutcome
 from tests.support.commands import Typed
 from tests.support.consoles import shown
 from tests.support.snapshots import membership, offsets
 from tests.support.stored import audit_run, write
-from tests.support.times import HOUR, at
+from tests.support.times import HOUR, at, micros
 from tests.support.what_if import nothing, rate, reported_by, snapshots
 
 KEY = {"cluster": "c", "consumer_group": "g"}
@@ -246,6 +247,17 @@ def test_a_plan_says_who_would_own_what(warehouse: str, what_if: Typed) -> None:
     ]
 
 
+def test_a_rollout_is_shown_as_it_was_and_in_other_orders() -> None:
+    was, other = RolloutOutcome("as it was", 4, 1200, 40.0, None), RolloutOutcome("new-first", 2, 4, None, 1200)
+    compared = RolloutComparison(micros(100), micros(240), 2, was, [other])
+    of = GroupSteps("c", "g", HOUR, [], StrategySettings())
+    text = shown(lambda console: show_rollout(console, of, compared), 100, on_terminal=True)
+    lines = [" ".join(line.split()) for line in text]
+    assert "g: the rollout of 2 members from 2026-03-01T10:01:40Z to 2026-03-01T10:04Z" in lines
+    assert "as it was 4 1,200 40 s unknown" in lines
+    assert "new-first 2 4 unknown 1,200" in lines
+
+
 def test_the_backlogs_are_drawn(warehouse: str, tmp_path: Path, what_if: Typed) -> None:
     file = tmp_path / "drawn.html"
     what_if("--members", "+1", "--html", file, warehouse=warehouse)
@@ -301,6 +313,9 @@ def test_a_case_that_can_be_played(warehouse: str, words: list[str], what_if: Ty
         ("--members=+1 --interval 2026-03-01T10:10/2026-03-01T10:20", "the whole steps around it are 2026"),
         ("--plan 2 --members=+1", "members less and more: leave out --members +1"),
         ("--plan 2 --case --unique-ids --html x", "leave out --case --unique-ids --html x"),
+        ("--plan 2 --rollout all", "leave out --rollout all"),
+        ("--rollout all --members=+1", "--rollout shows the last rollout in another order: leave out --members +1"),
+        ("--rollout all", "g had no rollout in 2026-03-01T10:00Z/2026-03-01T11:00Z: name the time of one with --inter"),
         ("--threads 0", "--threads cannot be '0': write 1 to 1000, or CLIENT_ID=1000 for one member"),
         ("--threads c2=4", "--threads c2=4: there was no member c2: did you mean c1?"),
         ("--pull-interval 1s", "--pull-interval cannot be '1s': write 0 to 65535"),
