@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.phrases import printable
@@ -31,7 +31,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def as_json(document: Mapping[str, Any]) -> str:
     """The document as ASCII JSON; times as ISO 8601 in UTC, in whole seconds, with Z."""
-    return json.dumps(_plain(document), indent=2)
+    return json.dumps(plain(document), indent=2)
 
 
 def answered(arguments: Namespace, document: Mapping[str, Any], table: Callable[[], pa.Table] | None = None) -> bool:
@@ -75,7 +75,7 @@ def _flat(table: pa.Table) -> pa.Table:
     for place, field in enumerate(table.schema):
         if pa.types.is_nested(field.type):
             nested = (value for (value,) in tuples(table.select([place])))
-            texts = [None if value is None else json.dumps(_plain(value)) for value in nested]
+            texts = [None if value is None else json.dumps(plain(value)) for value in nested]
             table = table.set_column(place, field.name, pa.array(texts, pa.string()))
     return table
 
@@ -94,7 +94,7 @@ def _write_parquet(table: pa.Table) -> None:
 _FORMATS = {"csv": _write_csv, "logfmt": _write_logfmt, "parquet": _write_parquet}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """The value as JSON has it; what has fields is an object of them."""
     if value is None or isinstance(value, (str, int, float)):
         return value
@@ -107,8 +107,8 @@ def _plain(value: Any) -> Any:
     elif hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, dict):
-        return {name: _plain(of_name) for name, of_name in value.items()}
-    return [*map(_plain, value)] if isinstance(value, (list, tuple)) else value
+        return {name: plain(of_name) for name, of_name in value.items()}
+    return [*map(plain, value)] if isinstance(value, (list, tuple)) else value
 
 
 def _time(moment: datetime) -> str:
@@ -116,7 +116,27 @@ def _time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def coverage_document(coverage: Coverage) -> dict[str, Any]:
+class ObservedGroup(TypedDict):
+    """A group that was not audited, or not observed for the share that counts as complete."""
+
+    cluster: str
+    consumer_group: str
+    seen: str
+    observed_share: float
+
+
+class CoverageDocument(TypedDict):
+    """How much of the time of a question was observed; docs/json-keys.txt says what its keys mean."""
+
+    interval: Interval | None
+    groups: int
+    observed_share: float
+    is_whole: bool
+    not_whole: list[ObservedGroup]
+    lacks: list[str]
+
+
+def coverage_document(coverage: Coverage) -> CoverageDocument:
     """How much was observed, for `as_json`: of all groups, and each that is not whole."""
     return {
         "interval": coverage.interval,

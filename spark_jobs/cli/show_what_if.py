@@ -1,15 +1,15 @@
 """A history played otherwise, and a group with fewer and more members: tables, and documents for `as_json`."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from math import inf, isnan
-from typing import Any
+from typing import Any, TypedDict
 
 from rich.console import Console
 from rich.text import Text
 
 from spark_jobs.cli.tables import Column, measure, show_table
 from spark_jobs.cli.terminal import print_line, printable
-from spark_jobs.domain.model.intervals import duration_text, format_utc
+from spark_jobs.domain.model.intervals import Interval, duration_text, format_utc
 from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import UNKNOWN, backlog_bound, count, number_text, rate_text
@@ -49,12 +49,32 @@ def show_comparison(console: Console, group: GroupSteps, compared: Comparison) -
         print_line(console, f"{count(len(further), 'more member')}: see --json.")
 
 
-def comparison_document(group: GroupSteps, compared: Comparison) -> dict[str, Any]:
+class _GroupDocument(TypedDict):
+    cluster: str
+    consumer_group: str
+    interval: Interval
+    lag_quality: str
+    new_room: str | None
+
+
+class ComparisonDocument(_GroupDocument):
+    """A group's history, as recorded and played otherwise; docs/json-keys.txt says what its keys mean."""
+
+    error: float | None
+    backlog_max: int | None
+    times: list[datetime]
+    recorded: CaseOutcome
+    cases: list[CaseOutcome]
+    members: list[MemberPace]
+
+
+def comparison_document(group: GroupSteps, compared: Comparison) -> ComparisonDocument:
     """A comparison for `as_json`; curves are messages at each of the times. JSON knows no infinity: the listener of a
     member that has no limit is null, with a response time of 0.
     """
     members = [pace._replace(listener=None) if pace.listener == inf else pace for pace in compared.members]
-    return _of_group(group) | {
+    return {
+        **_of_group(group),
         "error": compared.error,
         "backlog_max": group.backlog_max,
         "times": [from_micros(moment) for moment in compared.times],
@@ -64,12 +84,12 @@ def comparison_document(group: GroupSteps, compared: Comparison) -> dict[str, An
     }
 
 
-def _with_curve(outcome: CaseOutcome) -> dict[str, Any]:
+def _with_curve(outcome: CaseOutcome) -> Any:
     values = None if outcome.curve is None else outcome.curve.tolist()
     return vars(outcome) | {"curve": values and [None if isnan(value) else round(value, 1) for value in values]}
 
 
-def _of_group(group: GroupSteps) -> dict[str, Any]:
+def _of_group(group: GroupSteps) -> _GroupDocument:
     return {
         "cluster": group.cluster,
         "consumer_group": group.consumer_group,
@@ -153,7 +173,7 @@ def show_plan(console: Console, group: GroupSteps, plan: Plan) -> None:
 def plan_document(group: GroupSteps, plan: Plan) -> dict[str, Any]:
     """A plan for `as_json`."""
     sizes = [planned._asdict() | {"idle": planned.idle} for planned in plan.sizes]
-    return _of_group(group) | {"at": from_micros(plan.at), "sizes": sizes}
+    return {**_of_group(group), "at": from_micros(plan.at), "sizes": sizes}
 
 
 def show_rollout(console: Console, group: GroupSteps, compared: RolloutComparison) -> None:

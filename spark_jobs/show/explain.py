@@ -43,6 +43,9 @@ from spark_jobs.show.text.intervals import interval_explanation
 from spark_jobs.store.read.published import PublishedTables, Scope, check_group, published_tables, run_of_step
 from spark_jobs.store.read.stored import Filter, StoredTables, rows
 
+#: Columns that rows of an explanation leave out: they are those of all of it.
+STEP_KEY = (*GROUP, "step_start")
+
 
 def explain_group(
     stored: StoredTables,
@@ -221,4 +224,4 @@ def _rank(finding: Row) -> tuple[object, ...]:
 
 
 def _without_key(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in ("cluster", "consumer_group", "step_start")}
+    return {name: value for name, value in row.items() if name not in STEP_KEY}

@@ -34,6 +34,9 @@ _COUNTS = dict.fromkeys(("rank", "errors", "peak_backlog_messages", "stranded"),
 _RULE = {"rule": pa.string(), "findings": pa.int64()}
 _TEXTS = dict.fromkeys(("rule", "severity"), pa.string())
 _WORST = {**_TEXTS, **dict.fromkeys(("started_at", "ended_at"), pa.timestamp("us", "UTC")), "is_over": pa.bool_()}
+_ADDED = {"rules": pa.list_(pa.struct(_RULE)), "worst": pa.struct(_WORST), "observed_share": pa.float64()}
+#: The columns of `group_status`, and those that `statuses` adds.
+STATUS_COLUMNS = pa.schema([*arrow_schema(GROUP_STATUS), *pa.schema({**_COUNTS, **_ADDED})])
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,10 +56,8 @@ class Statuses(Tabular):
     incidents: GroupIncidents = field(default_factory=dict)
 
     def to_arrow(self) -> pa.Table:
-        """A row per group: the columns of `group_status`, and those that `statuses` adds."""
-        added = {"rules": pa.list_(pa.struct(_RULE)), "worst": pa.struct(_WORST), "observed_share": pa.float64()}
-        schema = [*arrow_schema(GROUP_STATUS), *pa.schema({**_COUNTS, **added})]
-        return pa.Table.from_pylist(self.groups, pa.schema(schema))
+        """A row per group, with `STATUS_COLUMNS`."""
+        return pa.Table.from_pylist(self.groups, STATUS_COLUMNS)
 
 
 def statuses(

@@ -2,33 +2,40 @@
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated, Any
 
+import pyarrow as pa
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from spark_jobs.cli.documents import answered, coverage_document
+from schemas import FINDINGS, GROUP_STATUS, Table
+from spark_jobs.api.warehouse import AuditedWarehouse, Moment
+from spark_jobs.cli.documents import CoverageDocument, answered, coverage_document
 from spark_jobs.cli.exit_codes import exit_code
 from spark_jobs.cli.questions import opened, show_coverage
 from spark_jobs.cli.terminal import SEVERITY_STYLES, printable, show_next, zone_name
+from spark_jobs.domain.coverage import Coverage
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.rules import unobserved
+from spark_jobs.show.explain import STEP_KEY
 from spark_jobs.show.recorder import calls_in, recorder_lines
+from spark_jobs.show.text.explanation import GroupExplanation
 from spark_jobs.show.text.explanation_text import lines, unknowns
 from spark_jobs.show.text.interval_text import TextLine
+from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.store.read.stored import StoredTables
 
 
 def explain_command(arguments: Namespace) -> int:
     """The `exit_code` of the findings at that moment, and of how much of the group's step was observed."""
     with opened(arguments) as warehouse:
-        group, named = arguments.group or "", {"cluster": arguments.cluster, "topic": arguments.topic}
-        story = warehouse.explain(group, arguments.at, **named).facts
-        coverage = warehouse.coverage(group, cluster=story.cluster, since=story.step.start, until=story.step.end)
-    unknown = unknowns(story)
-    if not answered(arguments, vars(story) | {"unknown": unknown, "coverage": coverage_document(coverage)}):
+        named = {"cluster": arguments.cluster, "topic": arguments.topic}
+        story, coverage = explained(warehouse, arguments.group or "", arguments.at, **named)
+    if not answered(arguments, vars(story)):
         text_lines = [*lines(story, zone_name())]
         for row in story.findings:
             text_lines += recorder_lines_of(
@@ -43,7 +50,32 @@ def explain_command(arguments: Namespace) -> int:
             place = {"topic": queue["topic"], "queue": f"{queue['broker_name']}:{queue['queue_id']}"}
             show_next("message", arguments.warehouse, **place, **{"stored-at": format_utc(story.at)}, **names)
     severities = [row["severity"] for row in story.findings if row["silenced_because"] is None]
-    return exit_code(severities, arguments.fail_on, coverage, doubtful=bool(unknown))
+    return exit_code(severities, arguments.fail_on, coverage, doubtful=bool(story.unknown))
+
+
+def _without_key(table: Table) -> pa.Schema:
+    return pa.schema([field for field in arrow_schema(table) if field.name not in STEP_KEY])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplanationDocument(GroupExplanation):
+    """A group at one moment, for `as_json`; `unknown`: sentences; `coverage`: of its step."""
+
+    findings: list[Annotated[dict[str, Any], _without_key(FINDINGS)]]
+    roots: list[Annotated[dict[str, Any], _without_key(FINDINGS)]]
+    status: Annotated[dict[str, Any], _without_key(GROUP_STATUS)] | None
+    unknown: list[str]
+    coverage: CoverageDocument
+
+
+def explained(
+    warehouse: AuditedWarehouse, group: str, at: Moment, *, cluster: str | None = None, topic: str | None = None
+) -> tuple[ExplanationDocument, Coverage]:
+    """The group at that moment, and how much of its step was observed."""
+    story = warehouse.explain(group, at, cluster=cluster, topic=topic).facts
+    coverage = warehouse.coverage(group, cluster=story.cluster, since=story.step.start, until=story.step.end)
+    document = coverage_document(coverage)
+    return ExplanationDocument(**vars(story), unknown=unknowns(story), coverage=document), coverage
 
 
 def recorder_lines_of(

@@ -3,20 +3,22 @@
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import chain
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from rich.console import Console
 
 from schemas import INCIDENTS
 from spark_jobs.cli.commands.explain import recorder_lines_of, show_explanation
-from spark_jobs.cli.documents import answered, coverage_document
+from spark_jobs.cli.documents import CoverageDocument, answered, coverage_document
 from spark_jobs.cli.exit_codes import exit_code
 from spark_jobs.cli.questions import opened, show_age, time_of
 from spark_jobs.cli.tables import Column, known, severity_text, show_rows, table
 from spark_jobs.cli.terminal import local, print_line, print_to_stderr, show_next, zone_name
 from spark_jobs.domain.coverage import Coverage
 from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import from_micros, second_text
 from spark_jobs.domain.phrases import count
 from spark_jobs.errors import UsageError
@@ -30,6 +32,7 @@ from spark_jobs.show.text.incident_text import (
     state_word,
 )
 from spark_jobs.show.text.interval_text import TextLine
+from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.store.read.published import published_tables
 from spark_jobs.store.read.stored import StoredTables
 
@@ -67,7 +70,7 @@ def incidents_command(arguments: Namespace) -> int:
                 severity=arguments.severity,
                 client=arguments.client,
             )
-    incidents = replace(incidents, incidents=sorted(incidents.incidents, key=ORDERS[arguments.sort], reverse=True))
+    incidents = in_order(incidents, arguments.sort)
     code = exit_code((incident.severity for incident in incidents.incidents), arguments.fail_on, incidents.coverage)
     if answered(arguments, incidents_document(incidents), incidents.to_arrow):
         return code
@@ -84,7 +87,23 @@ def incidents_command(arguments: Namespace) -> int:
     return code
 
 
-def incidents_document(incidents: Incidents) -> dict[str, Any]:
+def in_order(incidents: Incidents, order: str = "worst") -> Incidents:
+    """The same, in one of `ORDERS`."""
+    return replace(incidents, incidents=sorted(incidents.incidents, key=ORDERS[order], reverse=True))
+
+
+class IncidentsDocument(TypedDict):
+    """Incidents of a time; docs/json-keys.txt says what its keys mean."""
+
+    interval: Interval | None
+    incidents: list[Annotated[dict[str, Any], arrow_schema(INCIDENTS)]]
+    not_audited: list[Interval]
+    not_recorded: list[Interval]
+    data_until: Mapping[str, datetime]
+    coverage: CoverageDocument
+
+
+def incidents_document(incidents: Incidents) -> IncidentsDocument:
     """Incidents for `as_json`, and how much of their time was observed."""
     coverage = incidents.coverage
     return {

@@ -2,12 +2,13 @@
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Annotated, Any, TypedDict
 
 from rich.console import Console
 
 from spark_jobs.cli import show_status
-from spark_jobs.cli.documents import answered, coverage_document
+from spark_jobs.cli.documents import CoverageDocument, answered, coverage_document
 from spark_jobs.cli.exit_codes import exit_code
 from spark_jobs.cli.questions import opened, show_age, show_coverage
 from spark_jobs.cli.show_status import Group, StatusLine, bounded, observed_text, queues_text, status_lines
@@ -17,7 +18,7 @@ from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, percent_text, rate_text
 from spark_jobs.domain.status.utilization import Bottleneck
-from spark_jobs.show.status import Statuses
+from spark_jobs.show.status import STATUS_COLUMNS, Statuses
 from spark_jobs.show.text.incident_text import lasted_text, state_word
 
 
@@ -26,13 +27,7 @@ def status_command(arguments: Namespace) -> int:
     with opened(arguments) as warehouse:
         statuses = warehouse.status(arguments.group, cluster=arguments.cluster)
     statuses.groups.sort(key=show_status.ORDERS[arguments.sort], reverse=True)
-    document = {
-        "newest_step": statuses.newest_step,
-        "groups": [*statuses],
-        "data_until": statuses.coverage.data_until,
-        "coverage": coverage_document(statuses.coverage),
-    }
-    if not answered(arguments, document, statuses.to_arrow):
+    if not answered(arguments, status_document(statuses), statuses.to_arrow):
         show_age(statuses.coverage, warehouse.clock())
         if arguments.group is None:
             show_status.show_statuses(Console(), statuses, every=arguments.all)
@@ -164,3 +159,22 @@ def _utilization(group: Group) -> str:
         f"{percent_text(group['utilization'])} of what all members can consume; the busiest one does {busiest}; "
         f"{headroom} more messages/s until it falls behind"
     )
+
+
+class StatusDocument(TypedDict):
+    """The newest step of groups; docs/json-keys.txt says what its keys mean."""
+
+    newest_step: datetime | None
+    groups: list[Annotated[dict[str, Any], STATUS_COLUMNS]]
+    data_until: Mapping[str, datetime]
+    coverage: CoverageDocument
+
+
+def status_document(statuses: Statuses) -> StatusDocument:
+    """The newest step of groups for `as_json`, and how much of it was observed."""
+    return {
+        "newest_step": statuses.newest_step,
+        "groups": [*statuses],
+        "data_until": statuses.coverage.data_until,
+        "coverage": coverage_document(statuses.coverage),
+    }
