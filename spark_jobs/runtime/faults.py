@@ -24,6 +24,8 @@ _EXTRAS = {
     "jinja2": "report",
     "apprise": "notify",
     "py4j": "capture",
+    "mcp": "mcp",
+    "anyio": "mcp",
 }
 #: Bytes that a commit needs at least: a disk with less is full.
 _A_COMMIT = 1024 * 1024

@@ -245,6 +245,13 @@ COMMANDS: Mapping[str, Command] = {
             "--warehouse /data/audit --serve :9108",
         ),
     ),
+    "mcp": Command(
+        "Answer an agent's questions on stdin and stdout, by the Model Context Protocol; nothing is changed.",
+        required="--warehouse",
+        optional="--config",
+        first_word="",
+        examples=("--warehouse ./warehouse", "--warehouse s3a://lake/audit --config audit.yaml"),
+    ),
     "explain": Command(
         "Explain which member of a group owned what at one moment, why, and what was wrong.",
         required="--warehouse --group --at",
@@ -355,7 +362,7 @@ COMMANDS: Mapping[str, Command] = {
 GROUPS: Mapping[str, str] = {
     "Record and load": "capture ingest",
     "Audit": "run backfill watch late task validate verify",
-    "Look": "status incidents explain message rule what-if trends suggest clients runs report export metrics",
+    "Look": "status incidents explain message rule what-if trends suggest clients runs report export metrics mcp",
     "Keep": "notify maintain",
     "Set up": "setup demo sql examples dags version",
 }

@@ -17,7 +17,7 @@ from spark_jobs.capture.jars import ROCKETMQ
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "THIRD_PARTY_LICENSES.md"
 #: Of other systems or versions of Python only.
-_ELSEWHERE = {"colorama": "BSD-3-Clause", "pyyaml-ft": "MIT"}
+_ELSEWHERE = {"colorama": "BSD-3-Clause", "httpx2-jsfetch": "BSD-3-Clause", "pywin32": "PSF-2.0", "pyyaml-ft": "MIT"}
 #: Their `License` is a text, or says less than is so.
 _KNOWN = {
     "text-unidecode": "Artistic-1.0 OR GPL-2.0-or-later",
