@@ -6,6 +6,7 @@ from schemas.backlog import BACKLOG as BACKLOG
 from schemas.capture_calls import CAPTURE_CALLS as CAPTURE_CALLS
 from schemas.checkpoints import CHECKPOINTS as CHECKPOINTS
 from schemas.client_snapshots import CLIENT_SNAPSHOTS as CLIENT_SNAPSHOTS
+from schemas.client_stacks import CLIENT_STACKS as CLIENT_STACKS
 from schemas.coverage import COVERAGE as COVERAGE
 from schemas.findings import FINDINGS as FINDINGS
 from schemas.group_status import GROUP_STATUS as GROUP_STATUS
@@ -54,6 +55,7 @@ TABLES: tuple[Table, ...] = (
     INCIDENTS,
     CHECKPOINTS,
     CAPTURE_CALLS,
+    CLIENT_STACKS,
     QUARANTINE,
     QUALITY_RESULTS,
     AUDIT_RUNS,

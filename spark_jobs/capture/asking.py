@@ -38,7 +38,7 @@ class CallRunner:
         """The answer to the call; its lines are kept. `extra`: further fields of its line."""
         pause = self._pause(call)
         answer = self._made(call) if pause is None else Answer(CallOutcome.NOT_ASKED, _now(), None, error=pause)
-        if call.request is not Request.RUNNING and answer.outcome is not CallOutcome.NOT_ASKED:
+        if not call.request.is_of_client and answer.outcome is not CallOutcome.NOT_ASKED:
             # A client that does not answer is no word about its broker.
             silence = answer.error if answer.outcome.is_unanswered else None
             self._backoff.heard(call.called.name, call.request, silence=silence)
@@ -64,7 +64,7 @@ class CallRunner:
 
     def _pause(self, call: Call) -> str | None:
         """Why the call is not made. A client is called only while its broker answers requests for members."""
-        if call.request is Request.RUNNING:
+        if call.request.is_of_client:
             return self._backoff.silence(call.called.name, Request.CONNECTION)
         return self._backoff.pause(call.called.name, call.request)
 

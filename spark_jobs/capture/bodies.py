@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from spark_jobs.domain.model.message_queue import MessageModel
 from spark_jobs.ingest import fastjson
@@ -14,26 +14,36 @@ from spark_jobs.ingest.references import ObjectKeyMap
 _MODES: Final = "messageRequestModeMap"
 #: The modes of a group that the broker was given none for.
 NO_MODES: Final = f'{{"{_MODES}":{{}}}}'
+#: Topic, broker name and number of a queue.
+Queue = tuple[str, str, str]
+#: A message queue, and what is said of it, in RocketMQ's fields.
+QueueEntry = tuple[dict[str, Any], dict[str, Any]]
 
 
 class ConnectionAnswer(NamedTuple):
-    """One answer about connections: client ids, topics of subscriptions, `host:port` of each connection."""
+    """One answer about connections: client ids, topics of subscriptions, `host:port` of each connection, and the client
+    ids whose connections are all of Java.
+    """
 
     clients: frozenset[str]
     topics: frozenset[str]
     broadcasting: bool
     addresses: tuple[str, ...]
+    of_java: frozenset[str]
 
 
 def members(body: str) -> ConnectionAnswer:
     """Raises `RejectedError` or `FastjsonError` where RocketMQ's text is another than expected."""
     record = Record(fastjson.parse(body), "body")
     connections = record.optional("connectionSet", records) or []
+    clients = {connection.required("clientId", text) for connection in connections}
+    not_java = {each.required("clientId", text) for each in connections if each.get("language") != "JAVA"}
     return ConnectionAnswer(
-        frozenset(connection.required("clientId", text) for connection in connections),
+        frozenset(clients),
         frozenset(topic for topic, _ in record.optional("subscriptionTable", named_records) or ()),
         record.optional("messageModel", text) == MessageModel.BROADCASTING,
         tuple(sorted(filter(None, (connection.optional("clientAddr", text) for connection in connections)))),
+        frozenset(clients - not_java),
     )
 
 
@@ -69,17 +79,33 @@ def addresses(body: str) -> Mapping[str, tuple[str, str]]:
     return by_name
 
 
-def offsets_per_topic(body: str) -> dict[str, list[str]]:
-    """Topic → the queues that one broker's ConsumeStats has of it, as `offsets_of` wants them."""
-    queues_of: dict[str, list[str]] = defaultdict(list)
+def offsets_per_topic(body: str) -> dict[str, list[QueueEntry]]:
+    """Topic → the queues that one broker's ConsumeStats has of it."""
+    queues_of: dict[str, list[QueueEntry]] = defaultdict(list)
     for queue, offsets in _queues(body):
-        queues_of[str(queue["topic"])].append(f"{as_json(queue)}:{as_json(offsets)}")
+        queues_of[str(queue["topic"])].append((queue, offsets))
     return queues_of
 
 
-def offsets_of(queues: Iterable[str]) -> str:
+def offsets_of(queues: Iterable[QueueEntry]) -> str:
     """Body of a topic's line, from the queues of all its brokers."""
-    return f'{{"offsetTable":{{{",".join(sorted(queues))}}}}}'
+    entries = sorted(f"{as_json(queue)}:{as_json(offsets)}" for queue, offsets in queues)
+    return f'{{"offsetTable":{{{",".join(entries)}}}}}'
+
+
+def consumer_offsets(queues: Iterable[QueueEntry]) -> dict[Queue, int]:
+    """The consumer offset of each queue that has a backlog."""
+    numbers = ((queue, offsets.get("consumerOffset"), offsets.get("brokerOffset")) for queue, offsets in queues)
+    return {
+        _key(queue): consumed
+        for queue, consumed, end in numbers
+        if isinstance(consumed, int) and isinstance(end, int) and consumed < end
+    }
+
+
+def owned_queues(body: str) -> set[Queue]:
+    """The queues that a client has in its running info."""
+    return {_key(queue) for queue, _ in _queues(body, "mqTable")}
 
 
 def topic_offsets(body: str) -> list[list[object]]:
@@ -99,11 +125,15 @@ def modes_per_group(body: str) -> dict[str, str]:
     return {group: as_json({_MODES: topics}) for group, topics in topics_of.items()}
 
 
-def _queues(body: str) -> Iterator[tuple[dict[str, object], dict[str, object]]]:
-    """(message queue, what its broker says of it) of the `offsetTable`."""
-    table = _object(fastjson.parse(body)).get("offsetTable")
-    for queue, offsets in table.entries if isinstance(table, ObjectKeyMap) else ():
-        yield _object(queue), _object(offsets)
+def _queues(body: str, name: str = "offsetTable") -> Iterator[QueueEntry]:
+    """The entries of the table of this name."""
+    table = _object(fastjson.parse(body)).get(name)
+    for queue, entry in table.entries if isinstance(table, ObjectKeyMap) else ():
+        yield _object(queue), _object(entry)
+
+
+def _key(queue: Mapping[str, Any]) -> Queue:
+    return str(queue.get("topic")), str(queue.get("brokerName")), str(queue.get("queueId"))
 
 
 def _object(value: object) -> dict[str, object]:

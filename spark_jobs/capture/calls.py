@@ -25,11 +25,17 @@ class Request(StrEnum):
     TOPIC_CONFIG = "topic_config"
     TOPIC_STATS = "topicstats"
     RUNNING = "running"
+    STACKS = "stacks"
 
     @property
     def is_required(self) -> bool:
         """Return whether an audit needs the answer. The other requests never delay or prevent these."""
         return self in (Request.BROKERS, Request.GROUPS, Request.ROUTE, Request.CONNECTION, Request.STATS)
+
+    @property
+    def is_of_client(self) -> bool:
+        """Return whether a client answers it, through the broker that is called."""
+        return self in (Request.RUNNING, Request.STACKS)
 
 
 class CallOutcome(StrEnum):
@@ -110,7 +116,8 @@ class Admin(Protocol):
 
     def ask(self, call: Call) -> str:
         """RocketMQ's own text. Raises `CallError`. `GROUPS`: names, one a line · `SERVER_ROUTE`: the body that one name
-        server answers · `REQUEST_MODES`: as in messageRequestMode.json · the others: toJson of the answer.
+        server answers · `REQUEST_MODES`: as in messageRequestMode.json · `STACKS`: the text of a client's threads · the
+        others: toJson of the answer.
         """
 
     def version(self) -> str:

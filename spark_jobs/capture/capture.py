@@ -18,9 +18,10 @@ from spark_jobs.capture.asking import FIRST_PAUSE, Backoff, CallRunner, RateLimi
 from spark_jobs.capture.background import Background, finish
 from spark_jobs.capture.calls import Admin, Answer, CallOutcome
 from spark_jobs.capture.cluster import Cluster, check_reached, name_servers
-from spark_jobs.capture.details import ask_broker, ask_topic, record_routes
+from spark_jobs.capture.details import ask_broker, ask_client, ask_topic, record_routes
 from spark_jobs.capture.files import RecordingFiles
 from spark_jobs.capture.rounds import ask_group, ask_revive, ask_route, discover, round_line
+from spark_jobs.capture.standing import StandingQueues
 from spark_jobs.errors import CaptureError
 
 _LOG = logging.getLogger(__name__)
@@ -38,7 +39,9 @@ _SET_BACK = 0.5
 
 @dataclass(frozen=True)
 class Settings:
-    """Options of the user; times in seconds. `duration`: None for ever; `once`: one round, as fast as allowed."""
+    """Options of the user; times in seconds. `duration`: None for ever; `once`: one round, as fast as allowed;
+    `stacks_after`: how long a queue does not move until its client is asked for stacks, None: no client is.
+    """
 
     namesrv: str
     folder: Path
@@ -51,6 +54,7 @@ class Settings:
     cluster_name: str | None = None
     groups: re.Pattern[str] | None = None
     proxies: tuple[str, ...] = ()
+    stacks_after: float | None = 60.0
 
 
 class Capture:
@@ -58,7 +62,8 @@ class Capture:
 
     def __init__(self, settings: Settings, admin: Admin, closed: Callable[[Path], None]) -> None:
         self._settings, self._admin, self._stopped = settings, admin, threading.Event()
-        self._cluster = Cluster(settings.groups, settings.proxies, name_servers(settings.namesrv))
+        standing = StandingQueues(settings.stacks_after)
+        self._cluster = Cluster(settings.groups, settings.proxies, name_servers(settings.namesrv), standing=standing)
         backoff = Backoff(longest=settings.cadence)
         self._asking = CallRunner(admin, RateLimit(settings.rate), backoff, self._stopped.wait)
         self._files = RecordingFiles(settings.folder, settings.file_seconds, self._head, closed)
@@ -114,6 +119,7 @@ class Capture:
             self._stopped.wait(due - monotonic())
 
     def _round(self, number: int, due: float, spread: float) -> None:
+        self._cluster.standing.begin_round()
         if number and number % DISCOVERY_EVERY == 0:
             discover(self._cluster, self._asking)
             self._ask_brokers()
@@ -134,7 +140,7 @@ class Capture:
         """A client that hangs holds no broker up. Its group's clients are not asked again meanwhile."""
         calls = ask_group(self._cluster, self._asking, group)
         if self._is_turn(group, number, CLIENTS_EVERY):
-            self._clients.begin(group, [partial(self._asking.ask, call) for call in calls])
+            self._clients.begin(group, [partial(ask_client, self._cluster, self._asking, call) for call in calls])
 
     def _topic(self, topic: str, number: int) -> None:
         ask_route(self._cluster, self._asking, topic)

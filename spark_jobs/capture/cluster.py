@@ -12,6 +12,7 @@ from typing import TypeVar
 from spark_jobs.capture import bodies
 from spark_jobs.capture.asking import CallRunner
 from spark_jobs.capture.calls import NAME_SERVER, Answer, Call, Callee, CallOutcome, Request
+from spark_jobs.capture.standing import StandingQueues
 from spark_jobs.capture.versions import BrokerVersions
 from spark_jobs.domain.kernel.unseen import PROXIES_GROUP, PROXY
 from spark_jobs.domain.rocketmq.system_names import is_of_users
@@ -42,7 +43,8 @@ class Cluster:
     → request modes · `attributes`: of a topic (None: its brokers do not report them) · `routes`: this round's answers
     by topic · `name_servers`: by address, if there are several · `server_routes`: of a topic, as recorded ·
     `is_deleted`: no broker of a topic's last route has it · `listed`: brokers that listed the group last, and how often
-    its deletion is still to be recorded · `missed`: why a group's members or offsets are missing in this round.
+    its deletion is still to be recorded · `missed`: why a group's members or offsets are missing in this round ·
+    `standing`: queues of groups that do not move.
     """
 
     groups_pattern: re.Pattern[str] | None = None
@@ -62,6 +64,7 @@ class Cluster:
     is_deleted: dict[str, bool] = field(default_factory=dict)
     missed: dict[str, str] = field(default_factory=dict)
     versions: BrokerVersions = field(default_factory=BrokerVersions)
+    standing: StandingQueues = field(default_factory=StandingQueues)
     listed: dict[str, tuple[tuple[str, ...], int]] = field(default_factory=dict)
 
     def discover(self, asking: CallRunner) -> list[Answer]:

@@ -1,10 +1,16 @@
-"""Optional calls: versions, request modes, topic attributes, offsets of queues. They never delay those of `rounds`."""
+"""Optional calls: versions, request modes, topic attributes, offsets of queues, and those of clients. They never delay
+those of `rounds`.
+"""
+
+from dataclasses import replace
+from functools import partial
 
 from spark_jobs.capture import bodies, lines
 from spark_jobs.capture.asking import CallRunner
 from spark_jobs.capture.calls import Answer, Call, Callee, CallOutcome, Request
 from spark_jobs.capture.cluster import Cluster, understood
 from spark_jobs.capture.rounds import NO_TOPIC, route_call
+from spark_jobs.capture.stacks import consume_stacks
 from spark_jobs.domain.model.history import RETRY
 
 #: A topic that brokers know or do not: both are answers. Source: org.apache.rocketmq.common.topic.TopicValidator.
@@ -37,6 +43,20 @@ def ask_topic(cluster: Cluster, asking: CallRunner, topic: str, *, offsets: bool
     if queues:
         body = bodies.as_json(sorted(queues, key=str))
         asking.keep(lines.of_several(Request.TOPIC_STATS, answers[-1].at, topic=topic, body=body))
+
+
+def ask_client(cluster: Cluster, asking: CallRunner, call: Call) -> None:
+    """Ask a client for its running info; for stacks, too, if it is of Java and holds a queue that stands."""
+    answer, standing = asking.ask(call), cluster.standing.queues(call.group)
+    listed = cluster.members[call.group].get(call.called.name)
+    if not standing or listed is None or listed.broadcasting or call.client not in listed.of_java:
+        return
+    owned = understood(answer, bodies.owned_queues)
+    if owned and owned & standing and cluster.standing.take_turn(call.client):
+        answer = asking.ask(replace(call, request=Request.STACKS))
+        if stacks := understood(answer, partial(consume_stacks, group=call.group)):
+            body = bodies.as_json(stacks)
+            asking.keep(lines.of_several(Request.STACKS, answer.at, group=call.group, client=call.client, body=body))
 
 
 def record_routes(cluster: Cluster, asking: CallRunner) -> None:

@@ -40,7 +40,8 @@ class JavaCalls:
             Request.CONNECTION: self._connections,
             Request.STATS: self._stats,
             Request.TOPIC_STATS: lambda call: admin.examineTopicStats(call.called.address, call.topic).toJson(),
-            Request.RUNNING: self._running,
+            Request.RUNNING: lambda call: self._running_info(call, False).toJson(),
+            Request.STACKS: lambda call: self._running_info(call, True).getJstack() or "",
         }
 
     def ask(self, call: Call) -> str:
@@ -51,7 +52,7 @@ class JavaCalls:
 
     def timed_out(self, call: Call) -> None:
         """Close a connection after several unanswered calls in a row; one late answer, or a client's, is no reason."""
-        if call.request is Request.RUNNING:
+        if call.request.is_of_client:
             return
         address = call.called.address
         self._timeouts[address] = self._timeouts.get(address, 0) + 1
@@ -76,9 +77,9 @@ class JavaCalls:
         stats = self._admin.examineConsumeStats(call.called.address, call.group, call.topic or None, TIMEOUT_MS)
         return str(stats.toJson())
 
-    def _running(self, call: Call) -> str:
+    def _running_info(self, call: Call, with_stacks: bool) -> Any:
         address = call.called.address
-        return str(self._api.getConsumerRunningInfo(address, call.group, call.client, False, TIMEOUT_MS).toJson())
+        return self._api.getConsumerRunningInfo(address, call.group, call.client, with_stacks, TIMEOUT_MS)
 
     def _server_route(self, call: Call) -> str:
         header = self._jvm.org.apache.rocketmq.remoting.protocol.header.namesrv.GetRouteInfoRequestHeader()

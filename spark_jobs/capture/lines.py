@@ -27,7 +27,7 @@ def answered(call: Call, answer: Answer, **extra: str) -> str:
 
 
 def of_several(request: Request, at: int, **fields: str) -> str:
-    """The line of what several calls have brought: offsets of a topic, or that no broker lists a group any more."""
+    """The line of what several calls have brought, such as offsets of a topic, or of a part of what one has."""
     return _line(request.value, at=at, **fields)
 
 

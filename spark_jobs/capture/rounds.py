@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from spark_jobs.capture import bodies, lines
 from spark_jobs.capture.asking import CallRunner
@@ -102,7 +103,7 @@ def _keep_offsets(
     cluster: Cluster, asking: CallRunner, group: str, answers: Sequence[Answer], subscribed: frozenset[str]
 ) -> frozenset[str]:
     """Keep a line per topic of the brokers' answers; ask for uncommitted topics by name. The topics that came."""
-    queues_of: dict[str, list[str]] = defaultdict(list)
+    queues_of: dict[str, list[bodies.QueueEntry]] = defaultdict(list)
     at = _add_offsets(answers, queues_of)
     uncommitted = sorted(topic for topic in subscribed - queues_of.keys() if is_topic_of(topic, group))
     by_name = [(host, topic) for topic in uncommitted for host in cluster.hosts_of(topic)]
@@ -112,10 +113,11 @@ def _keep_offsets(
         if is_topic_of(topic, group) or is_redelivery(topic, group):
             body = bodies.offsets_of(queues)
             asking.keep(lines.of_several(Request.STATS, at, group=group, topic=topic, body=body))
+    cluster.standing.see(group, bodies.consumer_offsets(chain.from_iterable(queues_of.values())))
     return frozenset(queues_of)
 
 
-def _add_offsets(answers: Iterable[Answer], queues_of: dict[str, list[str]]) -> int:
+def _add_offsets(answers: Iterable[Answer], queues_of: dict[str, list[bodies.QueueEntry]]) -> int:
     """Adds what is answered of topics that have a route; when the last answer came."""
     at = 0
     for answer in answers:

@@ -35,6 +35,10 @@ def _seconds(text: str) -> float:
 _FOR_EVER = "forever"
 
 
+def _seconds_or_never(text: str) -> float | None:
+    return None if text.upper() == NEVER else _seconds(text)
+
+
 def _days(text: str) -> timedelta | None:
     """Whole days, a week or more; None: for ever, also for an empty text, as a template may leave it."""
     if text in ("", _FOR_EVER):
@@ -177,7 +181,9 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         default=30,
     ),
     "--keep-snapshots": _value(
-        "TIME", "delete older snapshots, calls and sightings, by whole days, such as 90d (default: forever)", type=_days
+        "TIME",
+        "delete older snapshots, calls, stacks and sightings, by whole days, such as 90d (default: forever)",
+        type=_days,
     ),
     "--keep-results": _value(
         "TIME",
@@ -238,6 +244,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--rate": _value("N", "maximum calls per second", type=_positive),
     "--at-once": _value("N", "maximum calls at a time", type=_positive),
     "--proxy": _repeated("HOST:PORT", "a proxy's remoting port; may be repeated (default: listed proxies, port 8080)"),
+    "--stacks-after": _value(
+        "TIME",
+        "how long a queue stands until its Java client is asked for stacks, or never",
+        type=_seconds_or_never,
+    ),
     "--access": _value(
         "FILE", "YAML with accessKey and secretKey, mode 0600 (default: ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY)"
     ),

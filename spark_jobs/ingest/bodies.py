@@ -192,6 +192,21 @@ def call(body: object) -> Columns:
     }
 
 
+def stacks(body: object) -> Columns:
+    """Columns of one `client_stacks` row, from what the recorder wrote."""
+    record = Record(body, "body")
+    distinct = record.required("stacks", fields.records)
+    return {"threads": record.required("threads", fields.count), "stacks": [*map(_stack, distinct)]}
+
+
+def _stack(stack: Record) -> Columns:
+    return {
+        "state": stack.required("state", fields.name),
+        "threads": stack.required("threads", fields.count),
+        "frames": [fields.name(frame, f"{stack.path}.frames") for frame in stack.required("frames", fields.items)],
+    }
+
+
 def subscription(topic: str, data: Record) -> Columns:
     """One element of the `subscriptions` of a group or client."""
     return {

@@ -11,6 +11,7 @@ from typing import Any, Final
 from schemas import (
     CAPTURE_CALLS,
     CLIENT_SNAPSHOTS,
+    CLIENT_STACKS,
     MEMBERSHIP_SNAPSHOTS,
     OFFSET_SNAPSHOTS,
     ROUTE_SNAPSHOTS,
@@ -56,7 +57,7 @@ def meta(**fields: object) -> str:
 
 
 def line(table: Table, row: Values) -> str:
-    """The line of one row of a source table, or of `capture_calls`; its time is in milliseconds."""
+    """The line of one row of a source table, `capture_calls` or `client_stacks`; its time is in milliseconds."""
     kind, answer = _ANSWERS[table](row)
     keys = {field: row[column] for field, column in KINDS[kind].key_fields.items()}
     return _text({"kind": kind, "at": _milliseconds(row["captured_at"])} | keys | answer) + "\n"
@@ -143,6 +144,10 @@ def _running(row: Values) -> tuple[str, Fields]:
     return "running", {"body": _object(parts)}
 
 
+def _stacks(row: Values) -> tuple[str, Fields]:
+    return "stacks", {"body": _text(_named(row, "threads", "stacks"))}
+
+
 def _call(row: Values) -> tuple[str, Fields]:
     return "call", {"body": _text({"fate": row["outcome"]} | _named(row, "took_ms", "error"))}
 
@@ -154,6 +159,7 @@ _ANSWERS: Final[Mapping[Table, Callable[[Values], tuple[str, Fields]]]] = {
     TOPIC_SNAPSHOTS: _topic_stats,
     CLIENT_SNAPSHOTS: _running,
     CAPTURE_CALLS: _call,
+    CLIENT_STACKS: _stacks,
 }
 
 

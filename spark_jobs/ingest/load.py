@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from schemas import CAPTURE_CALLS, QUARANTINE, SIGHTINGS, SOURCES
+from schemas import CAPTURE_CALLS, CLIENT_STACKS, QUARANTINE, SIGHTINGS, SOURCES
 from spark_jobs.ingest.batches import PLACE, arrow_table, chunks, insert, known, quarantine_row
 from spark_jobs.ingest.files import check_readable, read_lines
 from spark_jobs.ingest.recording import Blank, Meta, NoObservation, Outcome, Quarantined, Row, conflicting, outcomes
@@ -44,7 +44,7 @@ def ingest(
     paths = [Path(file) for file in files]
     for path in paths:
         check_readable(path)
-    warehouse.create(spark, (*SOURCES, SIGHTINGS, CAPTURE_CALLS, QUARANTINE))
+    warehouse.create(spark, (*SOURCES, SIGHTINGS, CAPTURE_CALLS, CLIENT_STACKS, QUARANTINE))
     report = report or IngestReport()
     of_files = (without_silent_brokers(outcomes(read_lines(path), cluster_name)) for path in paths)
     for chunk in chunks(chain.from_iterable(of_files)):

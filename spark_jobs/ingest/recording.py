@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from schemas import (
     CAPTURE_CALLS,
     CLIENT_SNAPSHOTS,
+    CLIENT_STACKS,
     MEMBERSHIP_SNAPSHOTS,
     OFFSET_SNAPSHOTS,
     ROUTE_SNAPSHOTS,
@@ -254,6 +255,11 @@ KINDS: Final[Mapping[str, LineKind]] = {
         {"group": "consumer_group", "client": "client_id"},
         lambda body, _key: running_info(body),
         {_CLIENT_SILENT: UNANSWERED, HAS_NO_CONSUMER: NOT_IN_GROUP},
+    ),
+    "stacks": LineKind(
+        CLIENT_STACKS,
+        {"group": "consumer_group", "client": "client_id"},
+        lambda body, _key: bodies.stacks(body),
     ),
     "call": LineKind(
         CAPTURE_CALLS,

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from schemas import (
     AUDIT_RUNS,
     CAPTURE_CALLS,
+    CLIENT_STACKS,
     GROUP_STATUS,
     INCIDENTS,
     MEMBERSHIP_SNAPSHOTS,
@@ -34,7 +35,9 @@ from spark_jobs.store.warehouse import Warehouse
 
 #: The times of each table's rows, all of which are before the day that is kept; the first is shown. An incident without
 #: an end, and what older versions rejected at an unknown time, stay.
-_OF_SNAPSHOTS = MappingProxyType(dict.fromkeys((*SOURCES, CAPTURE_CALLS), ("captured_at",)) | {SIGHTINGS: ("hour",)})
+_OF_SNAPSHOTS = MappingProxyType(
+    dict.fromkeys((*SOURCES, CAPTURE_CALLS, CLIENT_STACKS), ("captured_at",)) | {SIGHTINGS: ("hour",)}
+)
 _OF_RESULTS = MappingProxyType(
     dict.fromkeys((*OUTPUTS, QUALITY_RESULTS), ("step_start",))
     | {AUDIT_RUNS: ("interval_end", "finished_at"), INCIDENTS: ("resolved_at",), NOTICES: ("sent_at",)}

@@ -35,8 +35,8 @@ def recorder_lines(calls: Mapping[tuple[str, str], int] | None) -> Iterator[Text
 
 #: How much of a gap is read: who was silent when it began says why, and a fleet makes many calls in a day.
 COUNTED_TIME = timedelta(minutes=10)
-#: The request to clients; a client that does not answer makes no gap (CLIENT_HUNG).
-_OF_CLIENTS = "running"
+#: The requests to clients; a client that does not answer makes no gap (CLIENT_HUNG).
+_OF_CLIENTS = ("running", "stacks")
 
 
 def calls_in(stored: StoredTables, cluster: str, gap: Interval) -> Counter[tuple[str, str]] | None:
@@ -49,4 +49,4 @@ def calls_in(stored: StoredTables, cluster: str, gap: Interval) -> Counter[tuple
         Filter("captured_at", "<", min(gap.end, gap.start + COUNTED_TIME)),
     )
     calls = stored.read(CAPTURE_CALLS, ("called", "outcome", "request"), conditions)
-    return Counter((called, outcome) for called, outcome, request in tuples(calls) if request != _OF_CLIENTS)
+    return Counter((called, outcome) for called, outcome, request in tuples(calls) if request not in _OF_CLIENTS)

@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from schemas import AUDIT_RUNS, CAPTURE_CALLS, OUTPUTS, QUALITY_RESULTS, QUARANTINE, SIGHTINGS, SOURCES
+from schemas import AUDIT_RUNS, CAPTURE_CALLS, CLIENT_STACKS, OUTPUTS, QUALITY_RESULTS, QUARANTINE, SIGHTINGS, SOURCES
 from spark_jobs.store.warehouse import Warehouse
 from tests.support.snapshots import copy_empty
 
@@ -17,4 +17,4 @@ def tables(spark: SparkSession, warehouse: Warehouse) -> None:
 @pytest.fixture
 def filled_tables(spark: SparkSession, warehouse: Warehouse) -> None:
     """The tables that `ingest` fills are there, without rows. `test_ingest_job.py` sees that it makes them."""
-    copy_empty(spark, warehouse, (*SOURCES, CAPTURE_CALLS, QUARANTINE, SIGHTINGS))
+    copy_empty(spark, warehouse, (*SOURCES, CAPTURE_CALLS, CLIENT_STACKS, QUARANTINE, SIGHTINGS))

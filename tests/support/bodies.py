@@ -50,6 +50,11 @@ RUNNING = (
     '"subscriptionSet":[{"expressionType":"TAG","subString":"*","subVersion":5,"tagsSet":[],"topic":"orders"}],'
     '"userConsumerInfo":{}}'
 )
+STACKS = (
+    '{"threads":5,"stacks":[{"state":"WAITING","threads":3,"frames":['
+    '"java.base@17.0.15/java.lang.Object.wait(Native Method)","app//com.acme.Dao.query(Dao.java:12)"]},'
+    '{"state":"RUNNABLE","threads":1,"frames":[]}]}'
+)
 CALL = '{"fate":"TIMED_OUT","tookMs":3004,"error":"RemotingTimeoutException wait response on the channel"}'
 
 LINES = {
@@ -59,6 +64,7 @@ LINES = {
     "committed": {"kind": "committed", "at": AT + 60_000, "group": "pay", "topic": "orders", "body": COMMITTED},
     "topicstats": {"kind": "topicstats", "at": AT, "topic": "orders", "body": TOPIC_STATS},
     "running": {"kind": "running", "at": AT, "group": "pay", "client": "172.17.0.1@1", "body": RUNNING},
+    "stacks": {"kind": "stacks", "at": AT, "group": "pay", "client": "172.17.0.1@1", "body": STACKS},
     "call": {"kind": "call", "at": AT, "called": "broker-a", "request": "stats", "subject": "pay orders", "body": CALL},
 }
 

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from schemas import AUDIT_RUNS, COVERAGE, MEMBERSHIP_SNAPSHOTS, OUTPUTS, SIGHTINGS, SOURCES
+from schemas import AUDIT_RUNS, CLIENT_STACKS, COVERAGE, MEMBERSHIP_SNAPSHOTS, OUTPUTS, SIGHTINGS, SOURCES
 from spark_jobs.config import Configuration
 from spark_jobs.domain.kernel.coverage import cluster_coverage
 from spark_jobs.domain.model.intervals import Interval
@@ -50,6 +50,8 @@ def rows_into(
         outputs[COVERAGE.name] = pa.concat_tables([outputs[COVERAGE.name], coverage_rows(clusters)])
     for table in SOURCES:
         write_deltalake(warehouse / table.name, arrow_table(table, rows.get(table, ())), mode="append")
+    if CLIENT_STACKS in rows:
+        write(warehouse, CLIENT_STACKS, rows[CLIENT_STACKS])
     members = [(MEMBERSHIP_SNAPSHOTS, row) for row in rows.get(MEMBERSHIP_SNAPSHOTS, ())]
     write(warehouse, SIGHTINGS, sightings(members))
     for table in OUTPUTS:

@@ -71,7 +71,7 @@ COMMANDS: Mapping[str, Command] = {
         required="--namesrv",
         optional=(
             "--out=recordings --warehouse --cadence=20s --for --once --groups --rate=300 --at-once=12 "
-            "--proxy --cluster-name --access --tls --tls-config --keep-recordings=7d --textfile"
+            "--proxy --cluster-name --stacks-after=60s --access --tls --tls-config --keep-recordings=7d --textfile"
         ),
         first_word="starting RocketMQ's admin client",
         examples=(

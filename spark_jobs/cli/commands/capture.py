@@ -72,7 +72,7 @@ def _watching(loading: Loading, textfile: str | None, say: Callable[[str], None]
 
 
 def _settings(arguments: Namespace) -> Settings:
-    alike = ("namesrv", "cadence", "rate", "at_once", "once", "cluster_name", "groups")
+    alike = ("namesrv", "cadence", "rate", "at_once", "once", "cluster_name", "groups", "stacks_after")
     given = {name: getattr(arguments, name) for name in alike}
     folder, proxies = Path(arguments.out), tuple(arguments.proxy or ())
     return Settings(folder=folder, duration=getattr(arguments, "for"), proxies=proxies, **given)

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from schemas import (
     CAPTURE_CALLS,
     CLIENT_SNAPSHOTS,
+    CLIENT_STACKS,
     MEMBERSHIP_SNAPSHOTS,
     OFFSET_SNAPSHOTS,
     QUARANTINE,
@@ -91,7 +92,7 @@ def test_every_kind_of_line_in_its_table(spark: SparkSession, warehouse: Warehou
     ingest(spark, warehouse, [str(path)])
 
     key = ("cluster", "unix_millis(captured_at)", "CAST(captured_date AS STRING)")
-    for table in (*SOURCES, CAPTURE_CALLS):
+    for table in (*SOURCES, CAPTURE_CALLS, CLIENT_STACKS):
         times = [AT, AT + 60_000] if table is OFFSET_SNAPSHOTS else [AT]
         assert rows(spark, warehouse, table, *key) == [("demo", at, "2026-11-21") for at in times]
     members = "transform(connections, c -> c.client_id || ' ' || c.client_addr)", "connections[0].version"
@@ -112,11 +113,16 @@ def test_every_kind_of_line_in_its_table(spark: SparkSession, warehouse: Warehou
     assert rows(spark, warehouse, CLIENT_SNAPSHOTS, "answered", "consume_threads", *owned) == [
         (True, 20, ["0 true", "1 false"], 1795226515156)
     ]
+    stacks = "threads", "stacks.state", "stacks.threads", "stacks.frames"
+    frames = ["java.base@17.0.15/java.lang.Object.wait(Native Method)", "app//com.acme.Dao.query(Dao.java:12)"]
+    assert rows(spark, warehouse, CLIENT_STACKS, "consumer_group", "client_id", *stacks) == [
+        ("pay", "172.17.0.1@1", 5, ["WAITING", "RUNNABLE"], [3, 1], [frames, []])
+    ]
     assert rows(spark, warehouse, CAPTURE_CALLS, "called", "request", "subject", "outcome", "took_ms") == [
         ("broker-a", "stats", "pay orders", "TIMED_OUT", 3004)
     ]
     assert rows(spark, warehouse, QUARANTINE, *QUARANTINE.columns[1:-1]) == [
-        (None, "all.jsonl", 9, None, ["NOT_UTF8"], "invalid start byte at byte 0", None, "�\n")
+        (None, "all.jsonl", 10, None, ["NOT_UTF8"], "invalid start byte at byte 0", None, "�\n")
     ]
 
 

@@ -2,11 +2,13 @@
 
 from unittest.mock import MagicMock
 
+import pytest
+
 from spark_jobs.capture.calls import NAME_SERVER, Call, Callee, Request
 from spark_jobs.capture.java_calls import JavaCalls
 
 A = Callee("a", "10.0.0.1:10911")
-STATS, RUNNING = Call(Request.STATS, A, group="g"), Call(Request.RUNNING, A, group="g", client="c")
+STATS = Call(Request.STATS, A, group="g")
 ROUTE = Call(Request.ROUTE, Callee(NAME_SERVER), topic="t")
 
 
@@ -34,10 +36,11 @@ def test_three_time_outs_without_an_answer_close_the_connection() -> None:
     assert closed == [["10.0.0.1:10911"]] * 2
 
 
-def test_a_client_that_does_not_answer_is_no_reason() -> None:
+@pytest.mark.parametrize("request_", [Request.RUNNING, Request.STACKS])
+def test_a_client_that_does_not_answer_is_no_reason(request_: Request) -> None:
     calls, closed = calls_and_closed()
     for _ in range(9):
-        calls.timed_out(RUNNING)
+        calls.timed_out(Call(request_, A, group="g", client="c"))
     assert closed == []
 
 

@@ -259,10 +259,10 @@ def test_no_client_is_called_through_a_broker_that_is_silent_by_now() -> None:
 def test_a_client_that_hangs_is_no_word_about_its_broker() -> None:
     recorder = Recorder()
     before = recorder.admin.counts()
-    for _ in range(3):
-        recorder.ask.ask(Call(Request.RUNNING, A, group="g", client="c1"))
+    for request in (Request.RUNNING, Request.STACKS) * 3:
+        recorder.ask.ask(Call(request, A, group="g", client="c1"))
     assert [line["error"] for line in recorder.lines("running")] == [TIMED_OUT] * 3
-    assert recorder.admin.counts() - before == {"running": 3}
+    assert recorder.admin.counts() - before == {"running": 3, "stacks": 3}
 
 
 def test_a_topic_that_all_brokers_of_its_last_route_lack_is_deleted() -> None:

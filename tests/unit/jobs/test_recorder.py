@@ -38,6 +38,7 @@ def test_calls_are_those_of_the_first_ten_minutes_and_none_to_clients(tmp_path: 
         call(101, "broker-b", "NOT_ASKED"),
         call(102, "broker-b", "NOT_ASKED", "stats"),
         call(103, "broker-b", "TIMED_OUT", "running"),
+        call(103, "broker-b", "TIMED_OUT", "stacks"),
         call(104, "broker-b", "TIMED_OUT", cluster="d"),
         call(699, "broker-a", "ANSWERED"),
         call(700, "broker-a", "ANSWERED"),
