@@ -14,6 +14,7 @@ from spark_jobs.domain.model.message_queue import java_order
 from spark_jobs.domain.rocketmq.strategies import STRATEGY_OF_CLASS
 from spark_jobs.domain.rocketmq.system_names import SYSTEM_TOPIC, is_of_users, is_topic_of
 from spark_jobs.errors import OutputError
+from spark_jobs.show.stacks import is_of_library, method_of
 
 #: A part of a name: what kind of name it is (None: it stays as it is), and its text. That of a name before an `@` ends
 #: with it, as the order of composed names depends on it; it is none of the new name.
@@ -160,6 +161,16 @@ def _error(text: str) -> Iterator[Part]:
     yield None, " ".join(_ERROR.findall(text)) or "error"
 
 
+def _frame(text: str) -> Iterator[Part]:
+    """A method of Java or RocketMQ stays, and of any other one the line, without the file: it is named like a class."""
+    method, place = method_of(text), text.rpartition("(")[2]
+    if is_of_library(method):
+        yield None, f"{method}({place}"
+    else:
+        yield "method", method
+        yield None, f"({''.join(re.findall(r':[0-9]+(?=[)])', place))})"
+
+
 #: How a text is divided, by the column or field that it is in; topics by `_topic`.
 _PARTS: Final[Mapping[str, Callable[[str], Iterator[Part]]]] = {
     "cluster": _plain("cluster"),
@@ -172,6 +183,7 @@ _PARTS: Final[Mapping[str, Callable[[str], Iterator[Part]]]] = {
     "address": _address,
     "sub_string": _expression,
     "strategy_class": _strategy,
+    "frames": _frame,
     "error": _error,
 }
 #: The fields whose order decides who owns which queue.

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from schemas import (
     CAPTURE_CALLS,
     CLIENT_SNAPSHOTS,
+    CLIENT_STACKS,
     MEMBERSHIP_SNAPSHOTS,
     OFFSET_SNAPSHOTS,
     REBALANCE_INTERVALS,
@@ -129,7 +130,7 @@ class _Part(NamedTuple):
 
 
 def _snapshots(stored: StoredTables, window: Interval, of_tables: Sequence[_Part]) -> Iterator[Row]:
-    """The rows that an audit of the groups reads, with the calls for their members."""
+    """The rows that an audit of the groups reads, with the calls for their members and the stacks of their clients."""
     for start in range(to_micros(window.start), to_micros(window.end), _SLICE):
         during = Interval(from_micros(start), min(from_micros(start + _SLICE), window.end))
         for table, version, conditions in of_tables:
@@ -149,6 +150,7 @@ def _of_tables(stored: StoredTables, case: CaseFile) -> list[_Part]:
         OFFSET_SNAPSHOTS: [is_of_group],
         TOPIC_SNAPSHOTS: [is_of_topic],
         CLIENT_SNAPSHOTS: [is_of_group],
+        CLIENT_STACKS: [is_of_group],
     }
     return [
         _Part(table, stored.version(table), [is_of_cluster, *conditions])

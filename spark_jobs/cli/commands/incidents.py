@@ -23,6 +23,7 @@ from spark_jobs.domain.model.window import from_micros, second_text
 from spark_jobs.domain.phrases import count
 from spark_jobs.errors import UsageError
 from spark_jobs.show.incidents import Incidents, began_unseen
+from spark_jobs.show.stacks import stack_answers, stack_lines
 from spark_jobs.show.text.incident_text import (
     attention,
     incident_lines,
@@ -120,7 +121,8 @@ def _in_full(stored: StoredTables, incident: Incident) -> Iterator[TextLine]:
     start, end = from_micros(incident.opened_at), from_micros(incident.last_seen_at)
     is_unseen = began_unseen(published_tables(stored), incident)
     lines = incident_lines(incident, began_unseen=is_unseen)
-    return chain(lines, recorder_lines_of(stored, incident.rule, incident.cluster, start, end))
+    calls = recorder_lines_of(stored, incident.rule, incident.cluster, start, end)
+    return chain(lines, calls, stack_lines(stack_answers(stored, incident)))
 
 
 def show_incidents(console: Console, incidents: Sequence[Incident], coverage: Coverage) -> None:

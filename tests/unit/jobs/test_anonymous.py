@@ -77,6 +77,19 @@ def renamed(field: str, *texts: str, groups: tuple[str, ...] = ()) -> list[str]:
             },
         ),
         (
+            "frames",
+            {
+                "java.base@17.0.15/java.lang.Thread.sleep(Native Method)": "java.lang.Thread.sleep(Native Method)",
+                "acme//org.apache.rocketmq.client.Impl.run(Impl.java:411)": (
+                    "org.apache.rocketmq.client.Impl.run(Impl.java:411)"
+                ),
+                "app//com.acme.Dao.query(Dao.java:12)": "method-2(:12)",
+                "com.acme.Dao.query(Dao.java:14)": "method-2(:14)",
+                "com.acme.Dao$$Lambda$135/0x0f.get(Unknown Source)": "method-1()",
+                "com.acme.Dao.queryWithANameThatWasCutOff": "method-3()",
+            },
+        ),
+        (
             "client_id",
             {
                 "10.0.0.10@1": "10.100.100.100@1",
