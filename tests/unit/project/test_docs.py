@@ -83,7 +83,8 @@ def test_every_column_is_on_it_with_its_meaning(table: Table) -> None:
 
 def test_the_first_page_leads_to_every_page() -> None:
     linked = set(re.findall(r"\]\((\w[\w-]*\.md)\)", FIRST))
-    assert linked == {page.name for page in DOCS.glob("*.md")} - {"README.md"}
+    """A page in another language, `NAME.zh.md`, is behind the English one."""
+    assert linked == {page.name for page in DOCS.glob("*.md") if page.name.count(".") == 1} - {"README.md"}
     assert "(docs/README.md)" in README
 
 
