@@ -2,7 +2,7 @@
 //
 // NAMESRV GROUP TOPIC STRATEGY [INSTANCE], STRATEGY one of AVG, CIRCLE, HASH, ORDERLY (AVG, in order); without an
 // instance the process id is in the client id. SIGUSR1 blocks the listener, SIGUSR2 lets it go on. It prints a line for
-// every change of the queues that it holds, and the messages of each second.
+// every change of the queues that it holds, for every message that the listener got, and the messages of each second.
 package main
 
 import (
@@ -65,6 +65,10 @@ func listen(_ context.Context, messages ...*primitive.MessageExt) (consumer.Cons
 	blocked.Lock()
 	blocked.Unlock()
 	atomic.AddInt64(&got, int64(len(messages)))
+	for _, message := range messages {
+		queue := message.Queue
+		fmt.Printf("message %d %s %s:%d %d\n", now(), message.Topic, queue.BrokerName, queue.QueueId, message.QueueOffset)
+	}
 	return consumer.ConsumeSuccess, nil
 }
 

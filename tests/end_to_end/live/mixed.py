@@ -6,6 +6,7 @@ import json
 import shutil
 import signal
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,6 +150,8 @@ class Scenario:
 
 CLIENTS = {process: Client(process, program, told.split()) for process, program, told in cells(_CLIENTS)}
 GROUPS = sorted({group for client in CLIENTS.values() for group in client.groups})
+#: Groups whose listeners write down each message: those of Go clients only.
+LISTENING = [group for group in GROUPS if group.startswith("go-")]
 
 
 def run(folder: Path) -> Scenario:
@@ -230,6 +233,18 @@ _ACTIONS: Mapping[str, Callable[[Cluster, str], None]] = {
     "restore": Cluster.start_broker,
     **{what: _signalled(number) for what, number in _SIGNALS.items()},
 }
+
+
+def deliveries(recorded: Scenario, group: str) -> dict[tuple[str, str], dict[int, list[float]]]:
+    """By (topic, `broker:queue`) and offset the seconds at which listeners of a group of Go clients got the message."""
+    got: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for name in (name for name, client in CLIENTS.items() if group in client.groups):
+        for line in (recorded.folder / f"{name}.log").read_text(errors="replace").splitlines():
+            words = line.split()
+            if words[:1] == ["message"]:
+                _, at, topic, queue, offset = words
+                got[topic, queue][int(offset)].append(int(at) / 1000)
+    return got
 
 
 def holders(recorded: Scenario, group: str) -> list[Holder]:

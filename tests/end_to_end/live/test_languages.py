@@ -6,24 +6,31 @@ each event is an incident or none, and the logs of the same time say the same.
 
 import math
 import os
+import random
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from schemas import ALLOCATIONS, FINDINGS, REBALANCE_INTERVALS, Table
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.ingest.logs.offsets import CADENCE as LOGGED_EVERY
 from spark_jobs.ingest.logs.recorded import recording_of_logs, write_recording
 from spark_jobs.ingest.logs.sources import LogFolder
+from spark_jobs.show.message import MessagePlace, message_answer
+from spark_jobs.store.read.delta import delta_tables
+from spark_jobs.store.read.published import Scope
 from tests.end_to_end.live import languages, mixed
 from tests.end_to_end.live.recorded import Recorded
 from tests.end_to_end.live.scenario import CADENCE
 from tests.support.agreement import Ownership, agreement, held, owned
+from tests.support.deliveries import is_right
+from tests.support.look import audit_into
 from tests.support.tables import cells
 
 pytestmark = pytest.mark.live
@@ -53,6 +60,8 @@ _REPORTING = [group for group in mixed.GROUPS if group not in ("node-push", "py-
 _NOT_IN_LOGS = ("go-circle", "mix-hash", "go-order", "wiped")
 #: Rules about members, which logs know. Without offsets, an offline group is UNASSIGNED_QUEUE there.
 _OF_MEMBERS = ("DUPLICATE_CLIENT_ID", "SUBSCRIPTION_MISMATCH", "MIXED_CLIENTS")
+#: So many messages of each queue are asked for.
+_MESSAGES = 150
 #: No step ends within a run, which takes less than half an hour: strategies take a minute of settled reports to infer.
 _STEP, _RUN = timedelta(days=1), timedelta(minutes=30)
 #: Per origin how long around a change nothing is compared.
@@ -134,6 +143,39 @@ def test_owners_are_those_that_hold_the_queues(audited: Audited, group: str) -> 
     right = agreement(every, truth, audited.seconds, near, processes)
     print(f"\n{group}: owners right in {right[True]} of {right.total()} seconds and queues")
     assert right[True] >= 0.99 * right.total() > 0
+
+
+def test_the_outcome_of_a_message_is_what_listeners_got(
+    audited: Audited, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Of random messages of each queue that were stored after the first rounds."""
+    warehouse, hour, chance = (
+        tmp_path_factory.mktemp("messages"),
+        timedelta(hours=1),
+        random.Random(audited.scenario.begin),
+    )
+    begin = datetime.fromtimestamp(audited.scenario.begin, UTC).replace(minute=0, second=0, microsecond=0)
+    recordings = sorted((audited.scenario.folder / "recordings").glob("*.jsonl.gz"))
+    audit_into(warehouse, Interval(begin, begin + 2 * hour), CADENCE, recordings)
+    total: Counter[bool | None] = Counter()
+    stored, since = delta_tables(str(warehouse)), audited.scenario.begin + 3 * CADENCE
+    for group in mixed.LISTENING:
+        right: Counter[bool | None] = Counter()
+        for (topic, queue), delivered in mixed.deliveries(audited.scenario, group).items():
+            known = [offset for offset, times in delivered.items() if min(times) > since]
+            if known:
+                offsets = chance.sample(range(min(known), max(known) + 1), min(_MESSAGES, len(known)))
+                broker_name, _, queue_id = queue.rpartition(":")
+                place = MessagePlace(topic, (broker_name, int(queue_id)), offsets)
+                answer = message_answer(stored, Scope(None, None, group), place, lambda _: None)
+                right.update(is_right(message, delivered.get(message.offset, [])) for message in answer.messages)
+        print(
+            f"\n{group}: right for {right[True]} messages, wrong for {right[False]}, unknown for {right[None]}", end=""
+        )
+        total += right
+    answered = total[True] + total[False]
+    assert total[True] >= 0.99 * answered
+    assert answered >= 0.9 * total.total() > 0
 
 
 def test_each_event_is_an_incident_or_none(audited: Audited) -> None:
