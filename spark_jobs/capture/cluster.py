@@ -18,7 +18,7 @@ from spark_jobs.domain.kernel.unseen import PROXIES_GROUP, PROXY
 from spark_jobs.domain.rocketmq.system_names import is_of_users
 from spark_jobs.errors import CaptureError
 from spark_jobs.ingest.fastjson import FastjsonError
-from spark_jobs.ingest.reasons import RejectedError
+from spark_jobs.ingest.files import RejectedError
 
 _LOG = logging.getLogger(__name__)
 #: So many discoveries in a row say that a group is deleted: one is enough, unless its line is lost.

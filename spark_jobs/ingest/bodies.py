@@ -13,7 +13,7 @@ from spark_jobs.domain.rocketmq.pop import PULL
 from spark_jobs.domain.rocketmq.strategies import POP
 from spark_jobs.ingest import fields
 from spark_jobs.ingest.fields import Record
-from spark_jobs.ingest.reasons import RejectedError, RejectReason
+from spark_jobs.ingest.files import RejectedError, RejectReason
 
 Columns = dict[str, object]
 

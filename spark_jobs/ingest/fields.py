@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from spark_jobs.domain.model.intervals import EPOCH
 from spark_jobs.domain.model.message_queue import LONGEST_NAME
-from spark_jobs.ingest.reasons import RejectedError, RejectReason
+from spark_jobs.ingest.files import RejectedError, RejectReason
 from spark_jobs.ingest.references import ObjectKeyMap
 
 T = TypeVar("T")

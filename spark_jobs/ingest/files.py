@@ -1,4 +1,4 @@
-"""Lines of a recording, plain or gzip, in bounded memory."""
+"""Lines of a recording, plain or gzip, in bounded memory, and why a line goes to quarantine."""
 
 import gzip
 import os
@@ -6,11 +6,42 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import IO, Final
 
 from spark_jobs.errors import InputFileError
-from spark_jobs.ingest.reasons import RejectedError, RejectReason
+
+_LONGEST_DETAIL: Final = 1000
+
+
+class RejectReason(StrEnum):
+    """Values of `quarantine.reasons` for an input line; name and value are the same."""
+
+    NOT_UTF8 = "NOT_UTF8"
+    NOT_JSON = "NOT_JSON"
+    LINE_TOO_LONG = "LINE_TOO_LONG"
+    DAMAGED_FILE = "DAMAGED_FILE"
+    UNKNOWN_KIND = "UNKNOWN_KIND"
+    NO_CLUSTER = "NO_CLUSTER"
+    BODY_UNREADABLE = "BODY_UNREADABLE"
+    MISSING_FIELD = "MISSING_FIELD"
+    WRONG_TYPE = "WRONG_TYPE"
+    OUT_OF_RANGE = "OUT_OF_RANGE"
+    LONE_SURROGATE = "LONE_SURROGATE"
+    CONTRADICTION = "CONTRADICTION"
+    CONFLICTING_KEY = "CONFLICTING_KEY"
+
+
+class RejectedError(Exception):
+    """One line cannot become a row; caught where its quarantine record is made, never seen by a user."""
+
+    def __init__(self, reason: RejectReason, detail: str) -> None:
+        # The detail may quote the line, of which nothing is known to be storable or short.
+        self.detail = detail[:_LONGEST_DETAIL].encode(errors="backslashreplace").decode()
+        self.reason = reason
+        super().__init__(self.detail)
+
 
 LONGEST_LINE: Final = 64 * 1024 * 1024
 #: How much of a rejected line, and of its key, is kept in `quarantine`.

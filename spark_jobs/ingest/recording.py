@@ -21,8 +21,7 @@ from schemas import (
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.ingest import bodies, fastjson
 from spark_jobs.ingest.fields import Record, boolean, instant, name, text
-from spark_jobs.ingest.files import Line
-from spark_jobs.ingest.reasons import RejectedError, RejectReason
+from spark_jobs.ingest.files import Line, RejectedError, RejectReason
 from spark_jobs.ingest.running import NOT_IN_GROUP, UNANSWERED, running_info
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from spark_jobs.ingest import fields
 from spark_jobs.ingest.bodies import Columns, in_order, message_model, subscription
 from spark_jobs.ingest.fields import Record
-from spark_jobs.ingest.reasons import RejectedError, RejectReason
+from spark_jobs.ingest.files import RejectedError, RejectReason
 
 Reader = Callable[[object, str], object]
 

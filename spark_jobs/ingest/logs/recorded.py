@@ -16,8 +16,7 @@ from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.logs.entries import LogZone
 from spark_jobs.ingest.logs.events import GroupState, Listed, LoggedConnection, Subscription
 from spark_jobs.ingest.logs.members import Changed, groups_of
-from spark_jobs.ingest.logs.offsets import offset_rows, together
-from spark_jobs.ingest.logs.read import Logged
+from spark_jobs.ingest.logs.read import Logged, offset_rows, together
 from spark_jobs.ingest.logs.report import LogReport
 from spark_jobs.ingest.logs.rows import client_rows, membership_rows, route_rows
 from spark_jobs.ingest.logs.sources import LogFolder, Process, processes

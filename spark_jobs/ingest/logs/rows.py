@@ -10,7 +10,7 @@ from spark_jobs.domain.rocketmq.strategies import STRATEGY_OF_CLASS
 from spark_jobs.ingest.logs.clients import KnownOfClient, clients_of
 from spark_jobs.ingest.logs.events import Booted, GroupState, QueueCounts, Subscription
 from spark_jobs.ingest.logs.members import Changed
-from spark_jobs.ingest.logs.offsets import CADENCE
+from spark_jobs.ingest.logs.read import CADENCE
 from spark_jobs.ingest.logs.routes import addresses_of, presence_of, topics_of
 from spark_jobs.ingest.logs.sources import Process
 

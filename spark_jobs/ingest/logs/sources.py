@@ -15,9 +15,8 @@ from spark_jobs.domain.model.window import Time, joined, without
 from spark_jobs.errors import InputFileError
 from spark_jobs.ingest.logs.entries import LogZone
 from spark_jobs.ingest.logs.events import Booted, Connected, Disconnected, QueueCounts, Stopped
-from spark_jobs.ingest.logs.offsets import Commits, together
 from spark_jobs.ingest.logs.printed_connections import is_printed
-from spark_jobs.ingest.logs.read import LONGEST_SILENCE, FileLog, Logged, read_files, spans_of
+from spark_jobs.ingest.logs.read import LONGEST_SILENCE, Commits, FileLog, Logged, read_files, spans_of, together
 from spark_jobs.ingest.logs.report import LogReport
 
 #: Kinds of a server's further files that say nothing of consumers or topics: no appender of theirs does.

@@ -12,13 +12,12 @@ from spark_jobs.domain.rocketmq.system_names import is_of_users, is_topic_of
 from spark_jobs.errors import InputFileError
 from spark_jobs.ingest import fastjson, fields
 from spark_jobs.ingest.fields import Record
+from spark_jobs.ingest.files import RejectedError
 from spark_jobs.ingest.logs.events import Committed, QueueCounts
-from spark_jobs.ingest.logs.offsets import Commits, commit_of, together
 from spark_jobs.ingest.logs.printed_connections import is_printed, listed_in
-from spark_jobs.ingest.logs.read import Logged
+from spark_jobs.ingest.logs.read import Commits, Logged, commit_of, together
 from spark_jobs.ingest.logs.report import LogReport
 from spark_jobs.ingest.logs.sources import LogFolder, Process, files_below
-from spark_jobs.ingest.reasons import RejectedError
 
 #: The file of before, which the broker keeps. Source: MixAll.string2File.
 _BACKUP: Final = ".bak"

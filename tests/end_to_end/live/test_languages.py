@@ -19,7 +19,7 @@ import pytest
 
 from schemas import ALLOCATIONS, FINDINGS, REBALANCE_INTERVALS, Table
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.ingest.logs.offsets import CADENCE as LOGGED_EVERY
+from spark_jobs.ingest.logs.read import CADENCE as LOGGED_EVERY
 from spark_jobs.ingest.logs.recorded import recording_of_logs, write_recording
 from spark_jobs.ingest.logs.sources import LogFolder
 from spark_jobs.show.message import MessagePlace, message_answer
