@@ -97,6 +97,7 @@ def test_every_example_of_the_help_parses(command: str, typed: Typed) -> None:
         ("trends --warehouse w --days 0", "argument --days: '0' is not a whole number from 1 to 366"),
         ("trends --warehouse w --days x", "argument --days: 'x' is not a whole number from 1 to 366"),
         ("capture --namesrv n:1 --cadence never", "argument --cadence: 'never' is not a length of time up to"),
+        ("capture --namesrv n:1 --stacks-after no", "argument --stacks-after: 'no' is not a length of time up to"),
         ("capture --namesrv n:1 --cadence 0s", "argument --cadence: '0s' is not a length of time up to 100 years: wri"),
         ("capture --namesrv n:1 --rate 0", "argument --rate: '0' is not a whole number above 0"),
         ("capture --namesrv n:1 --groups [", "argument --groups: '[' is not a regular expression: unterminated char"),
@@ -195,6 +196,13 @@ def test_a_length_of_time_has_a_unit(text: str, seconds: float) -> None:
     assert build_parser().parse_args(["incidents", "--warehouse", "w", "--last", text]).last == seconds
     capture = vars(build_parser().parse_args(["capture", "--namesrv", "n:1", "--cadence", text, "--for", text]))
     assert [capture[name] for name in ("cadence", "for", "rate", "out")] == [seconds, seconds, 300, "recordings"]
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"), [("", 60.0), ("--stacks-after 5m", 300.0), ("--stacks-after never", None)]
+)
+def test_stacks_after_a_time_or_never(words: str, seconds: float | None) -> None:
+    assert build_parser().parse_args(f"capture --namesrv n:1 {words}".split()).stacks_after == seconds
 
 
 def test_quiet_leaves_only_the_answer(tmp_path: Path, typed: Typed, capsys: pytest.CaptureFixture[str]) -> None:

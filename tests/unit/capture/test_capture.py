@@ -134,6 +134,19 @@ def test_a_hanging_client_does_not_hold_the_round_up(tmp_path: Path) -> None:
     assert len(captured(fake, tmp_path, cadence=0.5, duration=2.4, rate=5000)) == 5
 
 
+@pytest.mark.parametrize(("after", "asked"), [(0.4, ["c1", "c2"]), (60.0, []), (None, [])])
+def test_clients_whose_queue_stands_are_asked_for_stacks(after: float | None, asked: list[str], tmp_path: Path) -> None:
+    fake = admin(groups=1)
+    thread = f"{'ConsumeMessageThread_g0_1':<40}"
+    for broker in ("a", "b"):
+        fake.answers["running", broker] = f'{{"mqTable":{{{queue("a", "t")}}}}}'
+        fake.answers["stacks", broker] = f"{thread}TID: 4 STATE: WAITING\n{thread}a.B.c(B.java:1)\n"
+    captured(fake, tmp_path, cadence=0.4, duration=1.8, rate=5000, stacks_after=after)
+    assert fake.counts()["running"] in (4, 6)
+    assert [call.client for _, call in fake.asked if call.request == "stacks"] == asked
+    assert [line["client"] for line in recorded(tmp_path) if line["kind"] == "stacks"] == asked
+
+
 def test_calls_at_once_are_bounded(tmp_path: Path) -> None:
     fake = admin(groups=30, seconds=0.02)
     captured(fake, tmp_path, once=True, rate=5000, at_once=6)

@@ -104,6 +104,7 @@ def test_a_group_has_a_sentence_and_its_stacks() -> None:
     """Of the newest answer of each client, if it is not much older; since when of those before, too."""
     query = stack(18, SLEEP, "com.acme.Dao.query(Dao.java:12)")
     lines = texts(
+        answer(-300, "c1", 20, query),
         answer(0, "c1", 20, stack(18, SLEEP)),
         answer(300, "c1", 20, query, IDLE._replace(threads=2)),
         answer(310, "c9", 20, query),
