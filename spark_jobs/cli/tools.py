@@ -11,6 +11,11 @@ from spark_jobs.cli.commands.incidents import IncidentsDocument, in_order, incid
 from spark_jobs.cli.commands.status import StatusDocument, status_document
 from spark_jobs.cli.documents import CoverageDocument, coverage_document
 from spark_jobs.cli.show_what_if import ComparisonDocument, comparison_document
+from spark_jobs.domain.model.intervals import parse_utc
+from spark_jobs.errors import UsageError
+from spark_jobs.show.message import MessagePlace, message_answer
+from spark_jobs.show.text.message_text import MessageDocument, message_document
+from spark_jobs.store.read.published import Scope
 
 Group = Annotated[str | None, Field(description="only this consumer group")]
 Cluster = Annotated[str | None, Field(description="only needed if two clusters have a group of this name")]
@@ -77,6 +82,26 @@ class Tools:
         backlogs, and the findings at that moment. Why did it pile up? `unknown`: sentences about what is not known.
         """
         return explained(self.warehouse, group, at, cluster=cluster, topic=topic)[0]
+
+    def message(
+        self,
+        topic: str,
+        broker_name: str,
+        queue_id: int,
+        offset: Annotated[int | None, Field(description="its offset in the queue", ge=0)] = None,
+        stored_at: Annotated[str | None, Field(description="when it was stored, in UTC, instead of its offset")] = None,
+        group: Group = None,
+        cluster: Cluster = None,
+    ) -> MessageDocument:
+        """The outcome of one message in each group that reads its topic: consumed, twice, skipped, lost, waiting, or
+        unknown and why; and who owned its queue meanwhile.
+        """
+        if (offset is None) == (stored_at is None):
+            raise UsageError("message takes offset or stored_at, one of them")
+        offsets, moment = () if offset is None else (offset,), None if stored_at is None else parse_utc(stored_at)
+        place = MessagePlace(topic, (broker_name, queue_id), offsets, moment)
+        scope = Scope(None, cluster, group)
+        return message_document(message_answer(self.warehouse.stored, scope, place, self.warehouse.progress))
 
     def what_if(
         self, group: str, cases: Cases, cluster: Cluster = None, since: Since = None, until: Until = None

@@ -28,6 +28,10 @@ QUESTIONS: dict[str, tuple[dict[str, Any], str]] = {
         "incidents --interval 2026-11-21T02:00/2026-11-21T02:30 --severity ERROR --group audit-service",
     ),
     "explain": ({**GROUP, "at": "2026-11-21T02:10Z"}, "explain --group payment-service --at 2026-11-21T02:10Z"),
+    "message": (
+        {**GROUP, "topic": "payments", "broker_name": "broker-a", "queue_id": 0, "offset": 1230},
+        "message --group payment-service --topic payments --queue broker-a:0 --offset 1230",
+    ),
     "what_if": ({**GROUP, "cases": ["--unique-ids"]}, "what-if --group payment-service --unique-ids"),
 }
 

@@ -1,19 +1,17 @@
 """The outcome of a message as lines of plain English, and for programs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import chain
-from typing import Any
+from typing import TypedDict
 
 from spark_jobs.domain.model.grouped import by_key
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import from_micros, second_text
 from spark_jobs.domain.phrases import UNKNOWN, joined_names, number_text
 from spark_jobs.show.message import GroupMessage, MessageAnswer
 from spark_jobs.show.message_outcome import SENTENCES
 from spark_jobs.show.text.interval_text import TextLine
-
-_STORED, _PASSED = ("stored_after", "stored_by"), ("passed_after", "passed_by")
-_TIMES = (*_STORED, *_PASSED, "went_back_at", "passed_again_by", "deleted_by")
 
 
 def message_lines(answer: MessageAnswer, zone: str) -> Iterator[TextLine]:
@@ -51,25 +49,85 @@ def _times(message: GroupMessage) -> dict[str, str | None]:
     return {name: None if at is None else second_text(at) for name, at in times.items()}
 
 
-def message_document(answer: MessageAnswer) -> dict[str, Any]:
+class OwnerSpanDocument(TypedDict):
+    """A time in which clients owned the queue."""
+
+    started_at: datetime
+    ended_at: datetime
+    client_ids: Sequence[str]
+    double_owned_cause: str | None
+
+
+class GroupMessageDocument(TypedDict):
+    """The outcome of one message in one group; times are those of samples."""
+
+    consumer_group: str
+    offset: int
+    outcome: str
+    reason: str
+    text: str
+    stored_after: datetime | None
+    stored_by: datetime | None
+    passed_after: datetime | None
+    passed_by: datetime | None
+    went_back_at: datetime | None
+    passed_again_by: datetime | None
+    deleted_by: datetime | None
+    owners: list[OwnerSpanDocument]
+    retry_messages: int | None
+    dead_letters: int | None
+
+
+class MessageDocument(TypedDict):
+    """The outcome in every group, of each message; docs/json-keys.txt says what its keys mean."""
+
+    cluster: str
+    topic: str
+    broker_name: str
+    queue_id: int
+    interval: Interval
+    messages: list[GroupMessageDocument]
+
+
+def message_document(answer: MessageAnswer) -> MessageDocument:
     """The same for `--json`."""
     broker_name, queue_id = answer.place.queue
-    place = {"topic": answer.place.topic, "broker_name": broker_name, "queue_id": queue_id}
-    messages = [*map(_of_group, answer.messages)]
-    return {"cluster": answer.cluster, **place, "interval": answer.interval, "messages": messages}
-
-
-def _of_group(message: GroupMessage) -> dict[str, Any]:
-    owners = [
-        {"started_at": from_micros(start), "ended_at": from_micros(end), "client_ids": ids, "double_owned_cause": cause}
-        for start, end, ids, cause in message.facts.owners
-    ]
     return {
-        **{name: getattr(message, name) for name in ("consumer_group", "offset", "outcome", "reason")},
+        "cluster": answer.cluster,
+        "topic": answer.place.topic,
+        "broker_name": broker_name,
+        "queue_id": queue_id,
+        "interval": answer.interval,
+        "messages": [*map(_of_group, answer.messages)],
+    }
+
+
+def _of_group(message: GroupMessage) -> GroupMessageDocument:
+    times = message.facts.times
+    return {
+        "consumer_group": message.consumer_group,
+        "offset": message.offset,
+        "outcome": message.outcome,
+        "reason": message.reason,
         "text": _sentence(message),
-        **{name: _moment(getattr(message.facts.times, name)) for name in _TIMES},
-        "owners": owners,
-        **{name: getattr(message, name) for name in ("retry_messages", "dead_letters")},
+        "stored_after": _moment(times.stored_after),
+        "stored_by": _moment(times.stored_by),
+        "passed_after": _moment(times.passed_after),
+        "passed_by": _moment(times.passed_by),
+        "went_back_at": _moment(times.went_back_at),
+        "passed_again_by": _moment(times.passed_again_by),
+        "deleted_by": _moment(times.deleted_by),
+        "owners": [
+            {
+                "started_at": from_micros(start),
+                "ended_at": from_micros(end),
+                "client_ids": ids,
+                "double_owned_cause": cause,
+            }
+            for start, end, ids, cause in message.facts.owners
+        ],
+        "retry_messages": message.retry_messages,
+        "dead_letters": message.dead_letters,
     }
 
 
