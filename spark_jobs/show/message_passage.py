@@ -28,8 +28,9 @@ class Passage(NamedTuple):
 
     `passed_by`: the first sample with a committed offset beyond it; `waits_at`: the last one without. `went_near_at`:
     the offset went back, and the message may have been consumed before and after. `deleted_by`: the queue begins beyond
-    it, though the group has not passed it. `newest`: the last sample of a committed offset. `is_first`: the offset that
-    passed it is the first one; `end_fell`: the queue ended beyond it before, and does no more.
+    it, though the group has not passed it; `is_deleted`: so it does when it is passed. `newest`: the last sample of a
+    committed offset; `is_first`: the one that passed it is the first. `end_fell`: the queue ended beyond it before, and
+    does no more.
     """
 
     stored_after: int | None = None
@@ -43,6 +44,7 @@ class Passage(NamedTuple):
     deleted_by: int | None = None
     waits_at: int | None = None
     newest: int | None = None
+    is_deleted: bool = False
     is_first: bool = False
     end_fell: bool = False
 
@@ -69,7 +71,10 @@ def passage(offset: int, commits: Sequence[CommitSample], ends: Sequence[EndSamp
     deletions = (
         each.at for each in ends if (each.oldest or 0) > offset and (stored_after or 0) <= each.at <= (until or 0)
     )
-    return times._replace(deleted_by=_first(deletions))
+    passing = (
+        each.oldest > offset for each in ends if each.oldest is not None and each.at >= (times.passed_by or each.at + 1)
+    )
+    return times._replace(deleted_by=_first(deletions), is_deleted=next(passing, False))
 
 
 def _passed(

@@ -6,12 +6,23 @@ order-service, orders broker-a:1: 02:09:55 1205, 02:10:05 1230
 batch-export, orders broker-a:1: 603 from 02:05:56 to 02:13:46, offline, then 635 and, at 02:14:06, 1830; 02:17:56 2379,
 02:18:06 2401, …, 02:18:46 2489, 02:18:56 1951, 02:19:06 2534: a reset
 tick-service, ticks broker-a:1: 58 at 02:02:28, 02:21:45 1985, 02:21:55 2004; price-cache broadcasts
+
+And of public reports:
+
+c10, ledger-events broker-a:2: 102064 to 02:29:45, though pulled to 104434, then 104484 at 02:30:05, 104524 at 02:30:25
+c103, page-view broker-a:0: 02:29:45 8339150, 02:30:05 8340150, 02:30:25 8609200; oldest 6400000, 8608300 since 02:30:05
+c107, ledger-line broker-a:0: 1150000 to 02:19:45, 1206025 at 02:20:05, without a member
 """
+
+from pathlib import Path
 
 import pytest
 
 from spark_jobs.domain.model.intervals import parse_utc
-from tests.support.commands import Typed
+from spark_jobs.installation import ROOT
+from tests.support.commands import Printed, Typed
+from tests.support.look import audit_into
+from tests.support.recordings import HOUR
 from tests.support.tables import described
 
 #: what is asked | exit code | queue and offset | group | outcome, reason, last sample before the passing, first after.
@@ -31,6 +42,15 @@ _ANSWERS = """
     tags               | 2 | retail broker-a:2 700 | tag-service | UNKNOWN FILTERED 02:09:36 02:09:46
     a retry topic      | 0 | %RETRY%order-service broker-a:0 0 | order-service | NOT_STORED BEYOND_THE_END - -
 """
+#: what is asked | cluster | queue and offset | outcome, reason, last sample before the passing, first after.
+_REPORTED = """
+    committed unread     | c10  | ledger-events broker-a:2 103000 | SKIPPED JUMPED_OVER 02:29:45 02:30:05
+    consumed afterwards  | c10  | ledger-events broker-a:2 104490 | CONSUMED PASSED 02:30:05 02:30:25
+    deleted before       | c103 | page-view broker-a:0 8500000 | LOST JUMPED_TO_OLDEST 02:30:05 02:30:25
+    the oldest that is   | c103 | page-view broker-a:0 8608300 | CONSUMED PASSED 02:30:05 02:30:25
+    deleted as it passed | c103 | page-view broker-a:0 8340000 | CONSUMED PASSED 02:29:45 02:30:05
+    skipped offline      | c107 | ledger-line broker-a:0 1180000 | SKIPPED JUMPED_OVER 02:19:45 02:20:05
+"""
 _TICKS = "message --topic ticks --queue broker-a:1"
 
 
@@ -41,9 +61,29 @@ def test_the_answers_are_those_of_the_samples(
     topic, queue, offset = place.split()
     words = ["--topic", topic, "--queue", queue, "--offset", offset, "--group", group, "--json"]
     printed = typed("message", *words, warehouse=example_warehouse, code=int(code))
+    assert _answer(printed) == expected
+
+
+def _answer(printed: Printed) -> str:
+    """The outcome, reason and times of the only group."""
     (message,) = printed.document["messages"]
-    times = [message[name] or "           -        " for name in ("passed_after", "passed_by")]
-    assert " ".join([message["outcome"], message["reason"], *(at[11:19].strip() for at in times)]) == expected
+    times = (message["passed_after"], message["passed_by"])
+    return " ".join([message["outcome"], message["reason"], *(at[11:19] if at else "-" for at in times)])
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reported")
+    names = ("10_go_commit_jumps", "103_deleted_before_read", "107_skipped_while_offline")
+    audit_into(folder, HOUR, 20, [ROOT / "tests" / "data" / "field" / f"{name}.jsonl.gz" for name in names])
+    return folder
+
+
+@pytest.mark.parametrize(("cluster", "place", "expected"), described(_REPORTED))
+def test_what_was_skipped_or_lost(typed: Typed, reported: Path, cluster: str, place: str, expected: str) -> None:
+    topic, queue, offset = place.split()
+    words = ["--cluster", cluster, "--topic", topic, "--queue", queue, "--offset", offset, "--json"]
+    assert _answer(typed("message", *words, warehouse=reported)) == expected
 
 
 def test_without_a_group_each_that_reads_the_topic_has_an_answer(typed: Typed, example_warehouse: str) -> None:
