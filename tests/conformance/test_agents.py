@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import anyio
 import pytest
 from mcp import Client
 
@@ -16,6 +15,7 @@ from spark_jobs.api.warehouse import open_warehouse
 from spark_jobs.cli.commands.mcp import server_of
 from spark_jobs.cli.tools import Tools
 from tests.conformance.test_field import HOUR, INTERVAL_SECONDS, RECORDINGS
+from tests.support.agents import in_own_loop
 from tests.support.look import audit_into
 
 
@@ -157,7 +157,7 @@ def test_the_tools_answer(question: str, tools: Tools) -> None:
                     matches = expected.match(found) if isinstance(expected, re.Pattern) else found == expected
                     assert matches, (path, found, expected)
 
-    anyio.run(ask)
+    in_own_loop(ask)
 
 
 def value_at(document: Any, path: str) -> Any:

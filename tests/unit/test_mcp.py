@@ -6,7 +6,6 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.types import CallToolResult, TextContent
@@ -17,6 +16,7 @@ from spark_jobs.cli.commands.mcp import server_of
 from spark_jobs.cli.tools import Tools
 from spark_jobs.errors import UsageError
 from spark_jobs.installation import ROOT
+from tests.support.agents import in_own_loop
 from tests.support.commands import ANSWERED, Typed
 
 GROUP = {"group": "payment-service"}
@@ -46,7 +46,7 @@ def asked(warehouse: str, ask: Callable[[Client], Awaitable[None]]) -> None:
             await client.list_tools()  # from then on it validates answers against the schemas
             await ask(client)
 
-    anyio.run(run)
+    in_own_loop(run)
 
 
 def test_every_tool_answers_as_the_command(example_warehouse: str, typed: Typed) -> None:
@@ -131,7 +131,7 @@ def test_an_error_is_the_sentence_of_the_command(example_warehouse: str) -> None
                 assert (result.is_error, type(result.content[0])) == (True, TextContent)
                 assert str(getattr(result.content[0], "text", "")).startswith(sentence)
 
-    anyio.run(ask)
+    in_own_loop(ask)
 
 
 def test_a_warehouse_that_only_spark_reads_is_refused(typed: Typed) -> None:
