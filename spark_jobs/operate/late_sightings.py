@@ -12,7 +12,7 @@ from schemas import SIGHTINGS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.domain.model.series import NEVER, Sightings, last_hour_before
+from spark_jobs.domain.model.series import NO_SIGHTINGS, Sightings, last_hour_before
 from spark_jobs.domain.model.window import AuditSettings, to_micros
 from spark_jobs.errors import WarehouseError
 from spark_jobs.pipeline.gather.sightings import sighted
@@ -80,7 +80,9 @@ def known_before(sighted: pa.Table, settings: AuditSettings, steps: Iterable[int
             (deleted if row["deleted"] else captured)[row["cluster"], row["consumer_group"]] = times
         else:
             readable[row["cluster"], row["topic"], row["broker_name"], row["read_queue_nums"]] = times
-    groups = [GroupHistory(*group, captured=captured[group], deleted=deleted.get(group, NEVER)) for group in captured]
+    groups = [
+        GroupHistory(*group, captured=captured[group], deleted=deleted.get(group, NO_SIGHTINGS)) for group in captured
+    ]
     known: dict[int, set[Known]] = {}
     for start in steps:
         window = settings.window(start)

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from spark_jobs.domain.incidents.peak_backlogs import is_minimum, peak_backlogs
 from spark_jobs.domain.incidents.thread import Thread, worst_of
-from spark_jobs.domain.incidents.values import NEVER, GroupCost, Incident, IncidentPart
+from spark_jobs.domain.incidents.values import END_OF_TIME, GroupCost, Incident, IncidentPart
 from spark_jobs.domain.model.finding import QueueEvidence
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import RETRY
@@ -44,7 +44,7 @@ def incident(roots: Sequence[Thread], symptoms: Sequence[Thread], rules: Mapping
         severity=max((thread.worst.severity for thread in threads), key=SEVERITIES.index),
         headline=_headline(rule, current_roots, worst_root.part(rule)),
         opened_at=first_root.start,
-        resolved_at=None if until == NEVER else until,
+        resolved_at=None if until == END_OF_TIME else until,
         last_seen_at=max(thread.end for thread in lasting),
         consumer_groups=groups,
         topics=topics,
@@ -56,7 +56,7 @@ def incident(roots: Sequence[Thread], symptoms: Sequence[Thread], rules: Mapping
         root_causes=tuple(thread.part(rules[thread.identity.rule]) for thread in roots),
         symptoms=tuple(thread.part(rules[thread.identity.rule]) for thread in symptoms),
         costs=tuple(GroupCost(group, backlogs.get(group), unowned.get(group, 0) / _MINUTE) for group in groups),
-        resolution=None if until == NEVER else resolution,
+        resolution=None if until == END_OF_TIME else resolution,
         backlog_is_minimum=any(is_minimum(thread) for thread in threads),
         commands=filled(templates, groups, client_ids, _places(topics, queues)),
     )
@@ -73,7 +73,7 @@ def kind(first: Thread, rule: Rule) -> tuple[str, ...]:
 
 def _current(threads: Sequence[Thread]) -> Sequence[Thread]:
     """Those that last; all if none does."""
-    return [thread for thread in threads if thread.until == NEVER] or threads
+    return [thread for thread in threads if thread.until == END_OF_TIME] or threads
 
 
 def _places(topics: Sequence[str], queues: Sequence[MessageQueue]) -> dict[tuple[str, str], int | None]:

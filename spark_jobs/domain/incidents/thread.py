@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
-from spark_jobs.domain.incidents.values import CLEARED, NEVER, CauseTime, IncidentPart
+from spark_jobs.domain.incidents.values import CLEARED, END_OF_TIME, CauseTime, IncidentPart
 from spark_jobs.domain.model.finding import Finding, Persistence
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.message_queue import MessageQueue
@@ -151,7 +151,7 @@ class Thread:
             cause_spans=tuple(self._cause_time(cause) for cause in self.causes),
             brokers=tuple(sorted({queue.broker_name for queue in worst.evidence.queues})),
             more_findings=self.more_findings + more_findings,
-            resolved_at=None if self.until == NEVER else self.until,
+            resolved_at=None if self.until == END_OF_TIME else self.until,
         )
 
     def _cause_time(self, cause: str) -> CauseTime:

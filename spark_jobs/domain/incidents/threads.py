@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, groupby
 
 from spark_jobs.domain.incidents.thread import QUIET, Identity, Thread
-from spark_jobs.domain.incidents.values import DELETED, NEVER, TOPIC_DELETED, PublishedFinding, UnknownTime
+from spark_jobs.domain.incidents.values import DELETED, END_OF_TIME, TOPIC_DELETED, PublishedFinding, UnknownTime
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.rules.rule import Rule
@@ -92,7 +92,7 @@ def _threads(
 
     every_thread = sorted(earlier, key=lambda thread: order(thread.findings[0]))
     for old in every_thread:
-        old.until = max(0 if old.until == NEVER else old.until, unknown.until(identity[:2], old.end))
+        old.until = max(0 if old.until == END_OF_TIME else old.until, unknown.until(identity[:2], old.end))
     alive = [*every_thread]
     in_order = sorted(findings, key=lambda published: order(published.finding))
     for _, together in groupby(in_order, key=lambda published: published.finding.started_at):

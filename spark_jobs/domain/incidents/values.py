@@ -140,7 +140,7 @@ class Incident:
 #: Why an incident is over: its groups were observed without it; that in which it ended last, or its topic, was deleted.
 CLEARED, DELETED, TOPIC_DELETED = "CLEARED", "DELETED", "TOPIC_DELETED"
 #: After everything.
-NEVER = 1 << 62
+END_OF_TIME = 1 << 62
 
 
 class UnknownTime:
@@ -179,7 +179,7 @@ class UnknownTime:
         }
 
     def until(self, group: tuple[str, str], end: int) -> int:
-        """When the group's state is known again: at `end`, or where its unknown time ends; `NEVER`: it is not."""
+        """When the group's state is known again: at `end`, or where its unknown time ends; `END_OF_TIME`: it is not."""
         unknown = self._unknown.get(group, ())
         place = bisect_right(unknown, end, key=lambda time: time[0]) - 1
         return unknown[place][1] if place >= 0 and end < unknown[place][1] else end
@@ -188,7 +188,7 @@ class UnknownTime:
         """The unknown time that lasts, up to the end of the last audited step, of which it begins before that."""
         last = max(self.steps.get(group, ()), default=None)
         unknown = self._unknown.get(group, ())
-        if last is None or not unknown or unknown[-1][1] != NEVER:
+        if last is None or not unknown or unknown[-1][1] != END_OF_TIME:
             return None
         return min(unknown[-1][0], last + self._step), last + self._step
 
@@ -213,5 +213,5 @@ def _active_since(finding: Finding) -> int:
 
 
 def _between(steps: Sequence[int], step: int) -> list[Time]:
-    following = [*steps[1:], NEVER]
+    following = [*steps[1:], END_OF_TIME]
     return [(start + step, after) for start, after in zip(steps, following, strict=True) if start + step < after]

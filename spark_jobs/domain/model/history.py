@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.model.message_queue import MessageQueue, RouteEntry
-from spark_jobs.domain.model.series import NEVER, Series, Sightings, Timed, coded, last_hour_before
+from spark_jobs.domain.model.series import NO_SIGHTINGS, Series, Sightings, Timed, coded, last_hour_before
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 
 #: What RocketMQ puts before a group's name to name its retry topic.
@@ -327,8 +327,8 @@ class GroupHistory:
     topics: Mapping[str, TopicSamples] = field(default_factory=dict)
     proxies: Mapping[str, Series[Membership]] = field(default_factory=dict)
     unanswered: Mapping[str, Series[str]] = field(default_factory=dict)
-    captured: Sightings = NEVER
-    deleted: Sightings = NEVER
+    captured: Sightings = NO_SIGHTINGS
+    deleted: Sightings = NO_SIGHTINGS
     readable: Mapping[str, Mapping[Place | None, Sightings]] = field(default_factory=dict)
     rejected: Mapping[str, Numbers] = field(default_factory=dict)
 

@@ -153,7 +153,7 @@ class Sightings:
 
 
 #: Of what was never seen.
-NEVER = Sightings(np.empty(0, np.int64), np.empty(0, np.int64))
+NO_SIGHTINGS = Sightings(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def last_hour_before(seen: Sightings, window: StepWindow, settings: AuditSettings) -> int | None:

@@ -17,7 +17,7 @@ from spark_jobs.domain.model.history import (
     GroupHistory,
     Membership,
 )
-from spark_jobs.domain.model.series import NEVER, Series, Sightings, State, coded
+from spark_jobs.domain.model.series import NO_SIGHTINGS, Series, Sightings, State, coded
 from spark_jobs.pipeline.exchange import (
     CAPTURED,
     CLIENT,
@@ -139,7 +139,7 @@ def _by_name(every: _ByName, value: Callable[[Any], State]) -> dict[str, Series[
 
 
 def _seen(folded: Sequence[Folded] | None) -> Sightings:
-    return Sightings.of(folded[0].snapshots) if folded else NEVER
+    return Sightings.of(folded[0].snapshots) if folded else NO_SIGHTINGS
 
 
 def _layouts(kind: Kind, every: _ByName) -> Iterator[tuple[str, list[Layout]]]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spark_jobs.domain.model.series import NEVER, Sightings
+from spark_jobs.domain.model.series import NO_SIGHTINGS, Sightings
 from spark_jobs.domain.model.window import HOUR, SECOND, StepWindow
 from tests.support.kernel import series_of
 
@@ -77,7 +77,7 @@ def test_the_last_hour_with_a_sighting_in_a_time() -> None:
     assert hour(seen, 170, 1000) == 2
     assert hour(seen, 171, 1000) is None
     assert hour(seen, -500, 10) is None
-    assert hour(NEVER, 0, 1000) is None
+    assert hour(NO_SIGHTINGS, 0, 1000) is None
 
 
 def test_what_came_in_the_rest_of_the_hour_changes_nothing() -> None:
