@@ -95,10 +95,8 @@ class GroupRollout:
     comparison: RolloutComparison
 
     def __str__(self) -> str:
-        at = format_utc(from_micros(self.comparison.start))
-        outcomes = (self.comparison.recorded, *self.comparison.orders)
-        moves = (f"{each.order}: {count(each.queues_moved, 'queue')} moved" for each in outcomes)
-        return "\n".join([f"{self.group.consumer_group}, rollout at {at}", *moves])
+        outcomes = (f"{each.order}: {count(each.queues_moved, 'queue')} moved" for each in self.comparison.outcomes)
+        return "\n".join([f"{self.group} (UTC)", *outcomes])
 
     __repr__ = short_repr
 

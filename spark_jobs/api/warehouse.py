@@ -243,10 +243,10 @@ class AuditedWarehouse:
         "new-first"; without one in all. Raises `CaseError` for another order.
         """
         from spark_jobs.show.what_if import rollout
-        from spark_jobs.what_if.rollout import known_orders
+        from spark_jobs.what_if.rollout import ORDERS
 
-        wanted, scope = known_orders(orders), Scope(self.time(since, until, cluster), cluster, group)
-        return GroupRollout(*rollout(self.stored, scope, wanted, self.progress))
+        scope = Scope(self.time(since, until, cluster), cluster, group)
+        return GroupRollout(*rollout(self.stored, scope, orders or [*ORDERS], self.progress))
 
     def size(
         self,

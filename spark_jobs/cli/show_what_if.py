@@ -178,18 +178,18 @@ def plan_document(group: GroupSteps, plan: Plan) -> dict[str, Any]:
 
 def show_rollout(console: Console, group: GroupSteps, compared: RolloutComparison) -> None:
     """Show what really happened first, then the other orders."""
-    title = (
-        f"{group.consumer_group}: the rollout of {count(compared.replaced, 'member')} from "
-        f"{format_utc(from_micros(compared.start))} to {format_utc(from_micros(compared.end))}"
-    )
+    start, end = (format_utc(from_micros(moment)) for moment in (compared.rollout.start, compared.rollout.end))
+    members = count(compared.rollout.replaced, "member")
     summary = f"Pauses are by samples, and messages in flight may be consumed twice. {SEE}"
-    show_table(console, title, _ROLLOUT_COLUMNS, [compared.recorded, *compared.orders], summary)
+    title = f"{group.consumer_group}: the rollout of {members} from {start} to {end}"
+    show_table(console, title, _ROLLOUT_COLUMNS, compared.outcomes, summary)
 
 
 def rollout_document(group: GroupSteps, compared: RolloutComparison) -> dict[str, Any]:
     """A rollout in other orders for `as_json`."""
-    times = {"start": from_micros(compared.start), "end": from_micros(compared.end)}
-    return _of_group(group) | vars(compared) | times
+    rollout = compared.rollout
+    times = {"start": from_micros(rollout.start), "end": from_micros(rollout.end)}
+    return _of_group(group) | times | {"replaced": rollout.replaced, "outcomes": compared.outcomes}
 
 
 def _pause(outcome: RolloutOutcome) -> str:

@@ -1,19 +1,18 @@
 """A group's last rollout in other orders: what each would have moved, paused, and consumed twice."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby, pairwise
 from statistics import median
 from typing import NamedTuple
 
-from spark_jobs.domain.kernel.allocations import Allocation, Member
+from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import Replays
-from spark_jobs.domain.kernel.triggers import moved_between
+from spark_jobs.domain.kernel.triggers import Movement, moved_between
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.message_queue import java_order
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.rollout import Rollout, ends_of, measures_of, rollouts
 from spark_jobs.errors import CaseError
@@ -32,98 +31,59 @@ class RolloutOutcome(NamedTuple):
     in_flight: int | None
 
 
-@dataclass(frozen=True)
-class RolloutComparison:
-    """A rollout from `start` to `end` (microseconds) as `recorded`, and the outcomes of other orders."""
+class RolloutComparison(NamedTuple):
+    """A rollout, and what it did or would have done: as it was first, then in other orders."""
 
-    start: int
-    end: int
-    replaced: int
-    recorded: RolloutOutcome
-    orders: Sequence[RolloutOutcome]
+    rollout: Rollout
+    outcomes: Sequence[RolloutOutcome]
 
 
-def _one_wave(before: frozenset[str], left: Sequence[str], joined: Sequence[str]) -> Iterator[frozenset[str]]:
-    """All leave, and then the others join."""
-    yield before.difference(left)
-    yield before.difference(left).union(joined)
-
-
-def _one_by_one(before: frozenset[str], left: Sequence[str], joined: Sequence[str]) -> Iterator[frozenset[str]]:
-    """One leaves, and one joins; then the next."""
-    for number in range(max(len(left), len(joined))):
-        for come in (number, number + 1):
-            present = before.difference(left[: number + 1]).union(joined[:come])
-            yield present
-
-
-def _new_first(before: frozenset[str], left: Sequence[str], joined: Sequence[str]) -> Iterator[frozenset[str]]:
-    """All join, and then the others leave."""
-    yield before.union(joined)
-    yield before.union(joined).difference(left)
-
-
-#: By the name of an order, who is a member after each of its rebalances.
-ORDERS = {"one-wave": _one_wave, "one-by-one": _one_by_one, "new-first": _new_first}
-
-
-def known_orders(names: Sequence[str]) -> Sequence[str]:
-    """The names, or without any those of all orders. Raises `CaseError` for another one."""
-    for name in names:
-        if name not in ORDERS:
-            raise CaseError(f"there is no order '{name}': {did_you_mean(name, ORDERS) or ', '.join(ORDERS)}")
-    return names or [*ORDERS]
+#: By its name, how many members have left and how many joined after each change of an order, of so many.
+ORDERS: Mapping[str, Callable[[int, int], list[tuple[int, int]]]] = {
+    "one-wave": lambda left, joined: [(left, 0), (left, joined)],
+    "one-by-one": lambda left, joined: [(n + 1, n + more) for n in range(max(left, joined)) for more in (0, 1)],
+    "new-first": lambda left, joined: [(0, joined), (left, joined)],
+}
 
 
 def other_orders(
-    steps: Sequence[AuditedStep], orders: Sequence[str], configured: StrategySettings
+    steps: Sequence[AuditedStep], orders: Iterable[str], configured: StrategySettings
 ) -> RolloutComparison | None:
-    """The last rollout of these steps in other orders; None: there was none. Raises `StrategyError` as
-    `assignment_of`.
+    """The last rollout of these steps; None: there was none. Raises `StrategyError` as `assignment_of`, and
+    `CaseError` for an unknown order.
     """
+    if unknown := set(orders) - ORDERS.keys():
+        raise CaseError(f"there is no order '{min(unknown)}': write {', '.join(ORDERS)}")
     all_rollouts = [(step, rollout) for step in steps for rollout in rollouts(step)]
     if not all_rollouts:
         return None
     step, rollout = all_rollouts[-1]
     measures = measures_of(step, rollout)
-    recorded = RolloutOutcome(
-        "as it was",
-        int(measures["rebalances"] or 0),
-        int(measures["queues_moved"] or 0),
-        measures["longest_pause_seconds"],
-        None if measures["in_flight_total"] is None else int(measures["in_flight_total"]),
-    )
-    replays = (step.replays or Replays(configured)).under(configured)
-    prices = _prices(steps, step, rollout, recorded)
-    outcomes = [_outcome(step, rollout, order, prices, replays) for order in orders]
-    return RolloutComparison(rollout.start, rollout.end, rollout.replaced, recorded, outcomes)
+    pause, in_flight = measures["longest_pause_seconds"], measures["in_flight_total"]
+    rebalances, moved = (int(measures[name] or 0) for name in ("rebalances", "queues_moved"))
+    was = RolloutOutcome("as it was", rebalances, moved, pause, None if in_flight is None else int(in_flight))
+    prices, replays = _prices(steps, rollout, was), (step.replays or Replays(configured)).under(configured)
+    return RolloutComparison(rollout, [was, *(_outcome(step, rollout, order, prices, replays) for order in orders)])
 
 
 class _Prices(NamedTuple):
-    """Seconds for which a queue pauses that goes from one owner to another, and of one without an owner meanwhile;
-    messages in flight of each queue that is handed over. None is unknown.
+    """Seconds for which a queue pauses that goes from one owner to another, and while the group has no member; messages
+    in flight of each queue that is handed over. None is unknown.
     """
 
     pause: float | None
-    unowned_pause: float | None
+    without_members: float | None
     in_flight: float | None
 
 
-def _prices(steps: Sequence[AuditedStep], step: AuditedStep, rollout: Rollout, recorded: RolloutOutcome) -> _Prices:
-    """The prices that the recorded rollout shows."""
+def _prices(steps: Sequence[AuditedStep], rollout: Rollout, was: RolloutOutcome) -> _Prices:
+    """The prices that the rollout shows as it was."""
     handed_over = sum(len(each.moves.handed_over) for each in rollout.rebalances)
-    in_flight = None if recorded.in_flight is None or not handed_over else recorded.in_flight / handed_over
-    pause, restart = recorded.longest_pause_seconds, _restart_seconds(rollout)
-    during = [each.interval.allocation for each in rollout.rebalances if each.interval.allocation]
-    if any(_is_unowned(before.allocation, during) for before, _ in ends_of(step, rollout)):
+    in_flight = None if was.in_flight is None or not handed_over else was.in_flight / handed_over
+    pause, restart = was.longest_pause_seconds, _restart_seconds(rollout)
+    if not all(each.interval.client_ids for each in rollout.rebalances):
         return _Prices(hand_over_pause(steps) / SECOND or None, pause, in_flight)
     return _Prices(pause, None if pause is None or restart is None else pause + restart, in_flight)
-
-
-def _is_unowned(before: Allocation | None, later: Iterable[Allocation]) -> bool:
-    """Return whether queues without an owner are more at any time than before."""
-    had = before.counts.unassigned_queues if before else 0
-    return any(each.counts.unassigned_queues > had for each in later)
 
 
 def _restart_seconds(rollout: Rollout) -> float | None:
@@ -142,25 +102,24 @@ def _in_order(client_ids: Iterable[str]) -> list[str]:
 
 
 def _outcome(step: AuditedStep, rollout: Rollout, order: str, prices: _Prices, replays: Replays) -> RolloutOutcome:
-    at_first = frozenset(rollout.before)
-    present = ORDERS[order](at_first, _in_order(rollout.left), _in_order(rollout.joined))
-    stages = [stage for stage, _ in groupby([at_first, *present])]
-    moved, handed_over, is_unowned = 0, 0, False
+    left, joined = _in_order(rollout.left), _in_order(rollout.joined)
+    changes = [(0, 0), *ORDERS[order](len(left), len(joined))]
+    stages = [frozenset({*rollout.before} - {*left[:leaving]} | {*joined[:joining]}) for leaving, joining in changes]
+    stages = [stage for stage, _ in groupby(stages)]
+    movements: list[Movement] = []
     for before, _ in ends_of(step, rollout):
-        assert before.allocation
+        assert before.allocation is not None  # it is replayed
         everyone = replace(before, members=_everyone(rollout, before))
         span = Assignment(before.start, before.end, everyone, before.allocation, everyone.client_ids)
-        cases = (Case(order, without=frozenset(everyone.client_ids).difference(stage)) for stage in stages)
-        played = [assignment_of(case, span, replays).allocation for case in cases]
-        movements = [moved_between(*pair) for pair in pairwise(played)]
-        moved += sum(movement.moved for movement in movements)
-        handed_over += sum(len(movement.handed_over) for movement in movements)
-        is_unowned |= _is_unowned(before.allocation, played)
+        cases = (Case(order, without=frozenset(everyone.client_ids) - stage) for stage in stages)
+        played = (assignment_of(case, span, replays).allocation for case in cases)
+        movements += [moved_between(*pair) for pair in pairwise(played)]
+    handed_over = sum(len(movement.handed_over) for movement in movements)
     return RolloutOutcome(
         order,
         len(stages) - 1,
-        moved,
-        prices.unowned_pause if is_unowned else prices.pause,
+        sum(movement.moved for movement in movements),
+        prices.pause if all(stages) else prices.without_members,
         None if prices.in_flight is None else round(prices.in_flight * handed_over),
     )
 

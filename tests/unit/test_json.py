@@ -24,6 +24,7 @@ from spark_jobs.cli.main import main
 from spark_jobs.cli.show_what_if import rollout_document
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.domain.rules.rollout import Rollout
 from spark_jobs.errors import PublishConflictError
 from spark_jobs.ingest.load import IngestReport
 from spark_jobs.installation import ROOT
@@ -168,7 +169,8 @@ TABLE = {section for section in COMMANDS if not section.startswith(("explain", "
 _RECORD = RunRecord(
     dict.fromkeys(AUDIT_RUNS.columns), [{**dict.fromkeys(FINDINGS.columns), "team": "t"}], {}, ["w"], ["q"]
 )
-_STEPS, _OUTCOME = GroupSteps("c", "g", HOUR, [], StrategySettings()), RolloutOutcome("as it was", 4, 8, 40.0, 9)
+_STEPS, _ROLLOUT = GroupSteps("c", "g", HOUR, [], StrategySettings()), Rollout(0, 1, set(), set(), set(), 1, [])
+_OUTCOME = RolloutOutcome("as it was", 4, 8, 40.0, 9)
 NEXT = Interval(HOUR.end, HOUR.end + timedelta(hours=1))
 _FAILED = Result(HOUR.start, "findings", "e", "c", "critical", False, 0.5, 1, 2.0, ["x"], ["eu"])
 _EXPIRED = ExpiredRows("t", 1, HOUR.start, HOUR.end)
@@ -189,7 +191,7 @@ DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {
     ],
     "runs --missing": [{"missing": _MISSING}],
     "validate": [validate._validation_document(Validation("r", HOUR, [_FAILED], Path("p")), [_FAILED])],
-    "what-if --rollout": [rollout_document(_STEPS, RolloutComparison(0, 1, 2, _OUTCOME, [_OUTCOME]))],
+    "what-if --rollout": [rollout_document(_STEPS, RolloutComparison(_ROLLOUT, [_OUTCOME]))],
     "validate --store": [{"store": "s", "passed": ["p"]}],
     "verify": [vars(Verified("r", HOUR, {}, "1", "2"))],
     "maintain": [

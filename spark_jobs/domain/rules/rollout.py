@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from itertools import groupby, pairwise
 from statistics import median
 from typing import NamedTuple
@@ -14,10 +13,9 @@ from spark_jobs.domain.kernel.triggers import host, moved_between
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
-from spark_jobs.domain.model.intervals import duration_text
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import INFO, WARN
-from spark_jobs.domain.model.window import SECOND, Time
+from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules import offset_rewound
 from spark_jobs.domain.rules.flapping_member import MOVED
@@ -29,14 +27,12 @@ MEMBERS_REPLACED, QUEUES_STOOD, CONSUMED_AGAIN = "MEMBERS_REPLACED", "QUEUES_STO
 _APART = 600 * SECOND
 #: A group of one member that restarts is no rollout.
 _FEWEST = 2
-#: A time, and the rebalances of all topics that a change of members began then.
-_Moment = tuple[int, Sequence[Rebalance]]
 
 
 class Rollout(NamedTuple):
-    """The client ids `before` it; those of them that `left`, and those that `joined` instead, from `start` to `end`
-    (microseconds). `waves`: rebalances in which members left. `rebalances`: of ordinary topics, in
-    that time.
+    """The client ids `before` it; those of them that `left`, and those that `joined` instead, from `start` until the
+    last change has settled at `end` (microseconds). `waves`: rebalances in which members left. `rebalances`: of
+    ordinary topics.
     """
 
     start: int
@@ -55,9 +51,8 @@ class Rollout(NamedTuple):
     @property
     def moved(self) -> set[MessageQueue]:
         """The queues that changed owner."""
-        return {
-            MessageQueue(each.interval.topic, *queue) for each in self.rebalances for queue in each.moves.handed_over
-        }
+        moves = ((each.interval.topic, each.moves.handed_over) for each in self.rebalances)
+        return {MessageQueue(topic, *queue) for topic, handed_over in moves for queue in handed_over}
 
 
 def rollouts(step: AuditedStep) -> list[Rollout]:
@@ -65,29 +60,32 @@ def rollouts(step: AuditedStep) -> list[Rollout]:
     left again is left out: it flaps. A group that is offline meanwhile is another rule's.
     """
     changes = (each for each in step.rebalances if each.moves.joined or each.moves.left)
-    moments = [(at, list(together)) for at, together in groupby(changes, key=lambda each: each.moment)]
-    cuts = [place for place in range(1, len(moments)) if moments[place][0] - moments[place - 1][0] > _APART]
+    moments = [list(together) for _, together in groupby(changes, key=lambda each: each.moment)]
+    apart = (after[0].moment - before[0].moment > _APART for before, after in pairwise(moments))
+    cuts = [place for place, is_apart in enumerate(apart, start=1) if is_apart]
     runs = (moments[first:last] for first, last in pairwise([0, *cuts, len(moments)]))
     all_rollouts = [_rollout(step, run) for run in runs if run]
     return [each for each in all_rollouts if each and each.replaced >= max(_FEWEST, len(each.before) / 2)]
 
 
-def _rollout(step: AuditedStep, run: Sequence[_Moment]) -> Rollout | None:
+def _rollout(step: AuditedStep, run: Sequence[Sequence[Rebalance]]) -> Rollout | None:
     """The replaced members of a run of changes; None: nobody left, nobody joined, or the group was offline."""
-    first, last = run[0][1][0], run[-1][1][-1]
+    first, last = run[0][0], run[-1][-1]
     after = set(last.interval.client_ids)
     before = set(first.interval.client_ids).difference(first.moves.joined).union(first.moves.left)
-    flapping = set(map(_host, joined_and_left([each.moves for each in together] for _, together in run)))
+    flapping = set(map(_host, joined_and_left([each.moves for each in together] for together in run)))
     left, joined = (
         {client_id for client_id in changed if _host(client_id) not in flapping}
         for changed in (before - after, after - before)
     )
-    leaving = [at for at, together in run if any(left.intersection(each.moves.left) for each in together)]
-    joining = [at for at, together in run if any(joined.intersection(each.moves.joined) for each in together)]
-    if not leaving or not joining or any(_is_offline(step, each.interval) for _, together in run for each in together):
+    changes = [each for together in run for each in together]
+    leaving = {each.moment for each in changes if left.intersection(each.moves.left)}
+    joining = {each.moment for each in changes if joined.intersection(each.moves.joined)}
+    if not leaving or not joining or any(_is_offline(step, each.interval) for each in changes):
         return None
-    start, end = min(leaving[0], joining[0]), max(leaving[-1], joining[-1])
-    during = [each for each in step.rebalances if start <= each.moment <= end and each.interval.is_ordinary]
+    start, last_at = min(leaving | joining), max(leaving | joining)
+    during = [each for each in step.rebalances if start <= each.moment <= last_at and each.interval.is_ordinary]
+    end = min(last_at + step.settings.thresholds.convergence_seconds * SECOND, step.window.end)
     return Rollout(start, end, before, left, joined, len(leaving), during)
 
 
@@ -113,31 +111,21 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             cause = CONSUMED_AGAIN
         who = (("joined", rollout.joined), ("left", rollout.left))
         values = tuple(ConflictingValue(what, tuple(sorted(ids))) for what, ids in who)
-        hit = RuleHit(*_time(step, rollout), cause, measures=measures, conflicting_values=values)
+        hit = RuleHit(rollout.start, rollout.end, cause, measures=measures, conflicting_values=values)
         queues = sorted(FindingQueue(*moved, MOVED) for moved in rollout.moved)
         yield from (replace(hit, queue=queue) for queue in queues) if queues else [hit]
 
 
-def _time(step: AuditedStep, rollout: Rollout) -> Time:
-    """From its start until its last rebalance has settled."""
-    settled = rollout.end + step.settings.thresholds.convergence_seconds * SECOND
-    return rollout.start, min(settled, step.window.end)
-
-
 def measures_of(step: AuditedStep, rollout: Rollout) -> dict[str, float | None]:
     """The measures of a rollout: what it did, and what that cost. Pauses are None where no sample shows the queues."""
-    time = _time(step, rollout)
     moved = sum(each.moves.moved or 0 for each in rollout.rebalances)
     shares = ((before.shares, after.shares) for before, after in ends_of(step, rollout))
     least = sum(moved_between(before, after).least for before, after in shares if before and after)
-    pauses = _pauses(step, rollout, time)
+    pauses = _pauses(step, rollout)
     exposures = [exposure(step, each.interval.topic, each.moves) for each in rollout.rebalances]
     is_known = any(each.queues > each.unknown for each in exposures)
-    rewound = [
-        (hit.measures or {})["rewound"] or 0
-        for hit in offset_rewound.hits(step)
-        if hit.cause == offset_rewound.HAND_OVER and time[0] <= hit.start < time[1]
-    ]
+    hand_overs = (hit for hit in offset_rewound.hits(step) if hit.cause == offset_rewound.HAND_OVER)
+    again = ((hit.measures or {})["rewound"] for hit in hand_overs if rollout.start <= hit.start < rollout.end)
     measures = {
         "members_replaced": rollout.replaced,
         "waves": rollout.waves,
@@ -148,10 +136,10 @@ def measures_of(step: AuditedStep, rollout: Rollout) -> dict[str, float | None]:
         "longest_pause_seconds": max(pauses, default=None),
         "usual_pause_seconds": median(pauses) if pauses else None,
         "in_flight_total": sum(each.in_flight for each in exposures) if is_known else None,
-        "consumed_again": sum(rewound),
+        "consumed_again": sum(filter(None, again)),
     }
     is_orderly = any(client.consumes_orderly for client in step.history.clients.values())
-    return measures | ({"lock_wait_seconds": _lock_wait(step, time)} if is_orderly else {})
+    return measures | ({"lock_wait_seconds": _lock_wait(step, rollout)} if is_orderly else {})
 
 
 def ends_of(step: AuditedStep, rollout: Rollout) -> Iterator[tuple[RebalanceInterval, RebalanceInterval]]:
@@ -162,31 +150,31 @@ def ends_of(step: AuditedStep, rollout: Rollout) -> Iterator[tuple[RebalanceInte
         yield from ((before, after) for before in [each for each in agreed if each.start < began][-1:])
 
 
-def _pauses(step: AuditedStep, rollout: Rollout, time: Time) -> list[float]:
+def _pauses(step: AuditedStep, rollout: Rollout) -> list[float]:
     """For how many seconds the offset of each queue that it moved stood at most while messages waited, by samples, if
     that began in its time. Without the queues that still stand at the last sample: other rules report these.
     """
-    window, since = step.window, time[0] - 2 * step.settings.cadence
+    time, since = (step.window.read_from, step.window.end), rollout.start - 2 * step.settings.cadence
     pauses = []
     for topic, moved in by_key(rollout.moved, lambda queue: queue.topic).items():
         samples = step.history.offsets.get(topic)
         if samples is None:
             continue
         longest = dict.fromkeys((queue[1:] for queue in moved if queue[1:] in samples.columns), 0)
-        for stood in unconsumed(samples, (window.read_from, window.end), step.settings.max_gap, 0):
-            if stood.queue in longest and since <= stood.start < time[1]:
+        for stood in unconsumed(samples, time, step.settings.max_gap, 0):
+            if stood.queue in longest and since <= stood.start < rollout.end:
                 longest[stood.queue] = max(longest[stood.queue], stood.seen_at - stood.start)
-                if stood.end > samples.times[samples.inside(window.read_from, window.end)][-1]:
+                if stood.end > samples.times[samples.inside(*time)][-1]:
                     del longest[stood.queue]
         pauses += [pause / SECOND for pause in longest.values()]
     return pauses
 
 
-def _lock_wait(step: AuditedStep, time: Time) -> float:
-    """The longest time in seconds for which a queue waited for the lock of its new owner, if that began in the time."""
+def _lock_wait(step: AuditedStep, rollout: Rollout) -> float:
+    """The longest time in seconds for which a queue waited for the lock of its new owner, if that began in it."""
     waited = Counter[MessageQueue]()
     for interval in step.replayed:
-        if interval.is_ordinary and interval.allocation and time[0] <= interval.start < time[1]:
+        if interval.is_ordinary and interval.allocation and rollout.start <= interval.start < rollout.end:
             causes = zip(interval.allocation.queues, interval.allocation.unassigned_causes, strict=True)
             waiting = (queue for queue, cause in causes if cause == UnassignedCause.WAITS_FOR_LOCK)
             waited.update({MessageQueue(interval.topic, *queue): interval.end - interval.start for queue in waiting})
@@ -194,17 +182,10 @@ def _lock_wait(step: AuditedStep, time: Time) -> float:
 
 
 def _detail(finding: Finding) -> str:
-    """How many members it replaced, and how; and what that cost. Empty: it has no measures."""
+    """How many members it replaced, and in how many waves; empty: it has no measures."""
     measures = dict(finding.evidence.measures or ())
-    if not measures:
-        return ""
-    replaced, waves = (int(measures[name] or 0) for name in ("members_replaced", "waves"))
-    words = f"{count(replaced, 'member')} in {count(waves, 'wave')}"
-    if finding.cause == MEMBERS_REPLACED:
-        return words
-    if finding.cause == CONSUMED_AGAIN:
-        return f"{words}, {count(int(measures['consumed_again'] or 0), 'message')}"
-    return f"{words}, for {duration_text(timedelta(seconds=measures['longest_pause_seconds'] or 0))} at most"
+    replaced, waves = (measures.get(name) for name in ("members_replaced", "waves"))
+    return f"{count(int(replaced), 'member')} in {count(int(waves), 'wave')}" if replaced and waves else ""
 
 
 RULE = Rule(

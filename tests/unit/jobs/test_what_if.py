@@ -17,6 +17,7 @@ from spark_jobs.cli.show_size import show_fleet
 from spark_jobs.cli.show_what_if import pace_text, show_plan, show_rollout
 from spark_jobs.config import Configuration
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.domain.rules.rollout import Rollout
 from spark_jobs.show.what_if import GroupSteps
 from spark_jobs.what_if.fleet_size import FleetNeed, SizeVerdict
 from spark_jobs.what_if.pace import MemberPace
@@ -249,7 +250,8 @@ def test_a_plan_says_who_would_own_what(warehouse: str, what_if: Typed) -> None:
 
 def test_a_rollout_is_shown_as_it_was_and_in_other_orders() -> None:
     was, other = RolloutOutcome("as it was", 4, 1200, 40.0, None), RolloutOutcome("new-first", 2, 4, None, 1200)
-    compared = RolloutComparison(micros(100), micros(240), 2, was, [other])
+    rollout = Rollout(micros(100), micros(240), {"a", "b"}, {"a", "b"}, {"c", "d"}, 1, [])
+    compared = RolloutComparison(rollout, [was, other])
     of = GroupSteps("c", "g", HOUR, [], StrategySettings())
     text = shown(lambda console: show_rollout(console, of, compared), 100, on_terminal=True)
     lines = [" ".join(line.split()) for line in text]

@@ -9,7 +9,7 @@ from spark_jobs.cli.options import OPTIONS
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.rocketmq.strategies import AVG, StrategySettings
 from spark_jobs.errors import CaseError
-from spark_jobs.what_if.rollout import ORDERS, RolloutOutcome, known_orders, other_orders
+from spark_jobs.what_if.rollout import ORDERS, RolloutOutcome, other_orders
 from tests.support.kernel import SETTINGS, audited_steps, group_histories
 from tests.support.tables import described
 from tests.support.times import HOUR
@@ -48,7 +48,7 @@ def orders_of(step: AuditedStep) -> Sequence[RolloutOutcome]:
     """As it was, in one wave, one by one, and if others join first."""
     compared = other_orders([step], [*ORDERS], CONFIGURED)
     assert compared is not None
-    return compared.recorded, *compared.orders
+    return compared.outcomes
 
 
 @pytest.mark.parametrize(("members", "expected"), described(_ORDERS))
@@ -82,16 +82,12 @@ def test_the_last_rollout_counts_and_there_may_be_none() -> None:
     first, calm = step_of(HOST_BY_HOST), step_of("0 a@1 b@1")
     compared = other_orders([first, step_of(NEW_FIRST), calm], ["one-wave"], CONFIGURED)
     assert compared is not None
-    assert (compared.replaced, compared.recorded.queues_moved, [each.order for each in compared.orders]) == (
-        2,
-        6,
-        ["one-wave"],
-    )
+    outcomes = [(each.order, each.queues_moved) for each in compared.outcomes]
+    assert (compared.rollout.replaced, outcomes) == (2, [("as it was", 6), ("one-wave", 8)])
     assert other_orders([calm], [*ORDERS], CONFIGURED) is None
 
 
 def test_orders_have_the_names_that_the_option_takes() -> None:
-    assert [*known_orders(()), "all"] == [*OPTIONS["--rollout"]["choices"]]
-    assert known_orders(["new-first"]) == ["new-first"]
-    with pytest.raises(CaseError, match="there is no order 'one-waves': did you mean one-wave"):
-        known_orders(["one-waves"])
+    assert [*ORDERS, "all"] == [*OPTIONS["--rollout"]["choices"]]
+    with pytest.raises(CaseError, match="there is no order 'none': write one-wave, one-by-one, new-first"):
+        other_orders([], ["one-wave", "none"], CONFIGURED)
