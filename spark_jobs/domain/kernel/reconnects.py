@@ -58,7 +58,10 @@ def reconnects(step: AuditedStep) -> Mapping[str, Reconnects]:
             is_of_broker = keeps and len(of_broker) > 1
             if not is_of_broker and (client_id not in by_client or len(times) > len(by_client[client_id].times)):
                 spans = step.memberships[broker]
-                starts, are_short = _process_starts(step, client_id), _are_short(spans, client_id)
+                starts, are_short = (
+                    process_starts(step, client_id, step.window.read_from, step.window.end),
+                    _are_short(spans, client_id),
+                )
                 by_client[client_id] = Reconnects(times, spans[-1].end, starts, are_short)
     return by_client
 
@@ -97,10 +100,9 @@ def _lists(step: AuditedStep, broker: str, client_id: str) -> bool:
     return any(client_id in span.state.client_ids for span in step.memberships[broker])
 
 
-def _process_starts(step: AuditedStep, client_id: str) -> list[int]:
-    """The different starts of the client's process, in order, by its reports in the window."""
+def process_starts(step: AuditedStep, client_id: str, start: int, end: int) -> list[int]:
+    """The different starts of the client's process, in order, by its reports in `[start, end)`."""
     client = step.history.clients.get(client_id)
     if client is None:
         return []
-    inside = client.series.inside(step.window.read_from, step.window.end)
-    return sorted({start for start in client.samples.started_at[inside] if start != UNKNOWN})
+    return sorted({at for at in client.samples.started_at[client.series.inside(start, end)] if at != UNKNOWN})

@@ -7,6 +7,7 @@ from spark_jobs.domain.rules import (
     consume_failing,
     consumer_lagging,
     duplicate_client_id,
+    filter_matches_nothing,
     flapping_member,
     flow_controlled,
     group_offline,
@@ -39,7 +40,8 @@ from spark_jobs.domain.rules.standing import COMMITS_SELDOM, CONSUMER_STALLED, C
 RULES: tuple[Rule, ...] = (
     *(duplicate_client_id.RULE, unassigned_queue.RULE, DOUBLE_OWNED_QUEUE, idle_consumer.RULE),
     *(rollout.RULE, REBALANCE_STORM, flapping_member.RULE, REDELIVERY_EXPOSURE, group_offline.RULE, MEMBERS_UNSEEN),
-    *(subscription_mismatch.RULE, membership_view_split.RULE, STRATEGY_UNKNOWN, MIXED_STRATEGIES, MIXED_CLIENTS),
+    *(subscription_mismatch.RULE, filter_matches_nothing.RULE, membership_view_split.RULE, STRATEGY_UNKNOWN),
+    *(MIXED_STRATEGIES, MIXED_CLIENTS),
     *(TOPIC_MISSING, STRANDED_WRITE_QUEUES, broker_not_readable.RULE, load_imbalance.RULE, GHOST_MEMBER),
     *(CLIENT_HUNG, LONG_PULL_INTERVAL, CLOCK_DIFFERS, allocation_drift.RULE, flow_controlled.RULE),
     *(orderly_lock_missing.RULE, slow_listener.RULE, near_capacity.RULE, consume_failing.RULE),

@@ -28,6 +28,11 @@ _OTHER_LANGUAGE = (
     "All of them are {} clients, and no other member is: clients of other languages, and old versions, may sort or "
     "share the queues differently. Upgrade them, or use one kind of client in the group."
 )
+_NO_LIST = (
+    "They hold no queue of any topic, as clients that do not get the list of members: look in their logs for `get "
+    "consumer id list failed`. Versions before 4.5 ask for it at the brokers' port 10909 (`vipChannelEnabled`): open "
+    "it, or switch that off (RocketMQ issue #568)."
+)
 
 
 class OtherInputs(NamedTuple):
@@ -58,6 +63,8 @@ def explained(step: AuditedStep, drifts: Sequence[Drift]) -> str | None:
             as_if = " or ".join(dict.fromkeys(reason.as_if for reason in reasons[:NAMED]))
             advice = " ".join(dict.fromkeys(reason.advice for reason in reasons[:NAMED]))
             texts[f"{_who(*_drifted(of_topic))} {as_if}. {advice}"] = None
+        elif not any(each.owned for each in drifts):
+            texts[_NO_LIST] = None
         elif language := _own_language(*_drifted(of_topic)):
             texts[_OTHER_LANGUAGE.format(language)] = None
     return " ".join([*texts][:NAMED]) or None

@@ -1,11 +1,12 @@
 """GROUP_OFFLINE: no consumer of the group is connected, and there are messages for it."""
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 
 from spark_jobs.domain.diagnosis.absences import absences, is_between_runs, is_unused
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.handed_out import may_be_behind_proxies
+from spark_jobs.domain.kernel.reconnects import process_starts
 from spark_jobs.domain.model.finding import FindingQueue, QueueEvidence, RuleHit
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.phrases import known_sum
@@ -16,7 +17,10 @@ NO_MEMBERS, UNUSED, BETWEEN_RUNS, NO_HEARTBEATS = "NO_MEMBERS", "UNUSED", "BETWE
 #: The end of a client id that a process has from its start to its end: `ClientConfig.changeInstanceNameToPID`, and
 #: `ClientId` of the gRPC clients.
 _PID_AND_TIME = re.compile(r"@\d+#\d+(@|$)|@\d+@\d+@[0-9a-z]+$")
-START_OR_DELETE = "Start a consumer, or delete the group if it is not needed."
+START_OR_DELETE = (
+    "Start a consumer. If another group has replaced it (a new name, or a namespace), nobody consumes what came "
+    "meanwhile: reset that group to the time at which this one stopped. Delete it only if its messages are not needed."
+)
 _BEHIND_PROXIES = (
     "The cluster has proxies, and brokers do not list what is connected to them: consumers may run and get nothing. "
     "Look at the consumers and at the proxies, and record the group's connections from every proxy."
@@ -32,7 +36,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     cause = None
     for start, end in absences(step):
         same_ids = _listed(step, step.window.read_from, start) & _listed(step, end, step.window.end)
-        cause = _cause(step, end, same_ids, cause)
+        ran_on = {each for each in same_ids if _PID_AND_TIME.search(each) or _is_same_process(step, each, start, end)}
+        cause = _cause(step, end, cause, ran_on=bool(ran_on))
         if end <= step.window.start:
             continue
         # A step that sees only the end of it may have too few samples to show messages.
@@ -41,20 +46,28 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         queues = _queues(step, max(start, step.window.start), end)
         produced = known_sum(queue.produced for queue in queues)
         empty = (each for each in step.replayed if not each.members and each.start < end and each.end > start)
+        hint = _of_broker(queues) if cause == NO_HEARTBEATS else None
+        if cause not in (BETWEEN_RUNS, NO_HEARTBEATS):
+            hint = _hint(step, start, same_ids)
         yield RuleHit(
             *(start, end, cause),
             seen_at=min(max((each.seen_at for each in empty if each.seen_at is not None), default=start), end),
             minimum_seen_seconds=step.settings.thresholds.settled_seconds,
             measures={"backlog_end": known_sum(queue.backlog_end for queue in queues), "produced": produced},
-            hint=None if cause in (BETWEEN_RUNS, NO_HEARTBEATS) else _hint(step, start, same_ids),
+            hint=hint,
         )
 
 
-def _cause(step: AuditedStep, end: int, same_ids: Set[str], cause_before: str | None) -> str:
+def _is_same_process(step: AuditedStep, client_id: str, start: int, end: int) -> bool:
+    """Return whether the client reports one start of its process before and after the time."""
+    before = process_starts(step, client_id, step.window.read_from, start)
+    return not {*before}.isdisjoint(process_starts(step, client_id, end, step.window.end))
+
+
+def _cause(step: AuditedStep, end: int, cause_before: str | None, *, ran_on: bool) -> str:
     """The cause of an absence. One that lasts to the end of the step is like the one before, if processes ran on."""
     if is_unused(step, end):
         return UNUSED
-    ran_on = any(map(_PID_AND_TIME.search, same_ids))
     if ran_on or (end == step.window.end and cause_before == NO_HEARTBEATS):
         return NO_HEARTBEATS
     return BETWEEN_RUNS if is_between_runs(step) else NO_MEMBERS
@@ -71,6 +84,17 @@ _ALL_LEFT = (
     "the network, and in the logs for refused ones (access control refuses a heartbeat that names one topic or group "
     "without permission)."
 )
+
+
+def _of_broker(queues: Sequence[QueueEvidence]) -> str | None:
+    """A sentence, if one broker has all of the queues."""
+    brokers = {queue.broker_name for queue in queues}
+    if len(brokers) != 1:
+        return None
+    return (
+        f"All its queues are of {brokers.pop()}: if other groups of it were offline at the same time, it lost its "
+        "consumers, and a restart of it ends that (RocketMQ issue #1871)."
+    )
 
 
 def _hint(step: AuditedStep, start: int, same_ids: Set[str]) -> str | None:
@@ -113,10 +137,11 @@ RULE = Rule(
         ),
         NO_HEARTBEATS: Cause(
             "one process was connected before and after: its client id has its process id and start time "
-            "(`10.0.0.1@7#812345` of Java ≥ 4.9, `host@7@0@c6bjl3u0` of gRPC clients)",
+            "(`10.0.0.1@7#812345` of Java ≥ 4.9, `host@7@0@c6bjl3u0` of gRPC clients), or it reports the same start",
             "The processes ran meanwhile, so another consumer would not be listed either. Brokers drop a client 120 s "
             "after its last heartbeat: check that `heartbeatBrokerInterval` is 30 s as by default, and look for long "
-            "pauses of the processes (full GC) and at the network. Behind a proxy, look whether it restarted.",
+            "pauses of the processes (full GC) and at the network. Behind a proxy, look "
+            "whether it restarted.",
             headline="Brokers listed no consumer of {groups}, though its processes ran",
         ),
         BETWEEN_RUNS: Cause(

@@ -15,7 +15,7 @@ from spark_jobs.domain.model.finding import ConflictingValue, Finding, FindingQu
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import INFO, WARN
-from spark_jobs.domain.model.window import SECOND
+from spark_jobs.domain.model.window import SECOND, common, joined
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules import offset_rewound
 from spark_jobs.domain.rules.flapping_member import MOVED
@@ -112,8 +112,15 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         who = (("joined", rollout.joined), ("left", rollout.left))
         values = tuple(ConflictingValue(what, tuple(sorted(ids))) for what, ids in who)
         hit = RuleHit(rollout.start, rollout.end, cause, measures=measures, conflicting_values=values)
-        queues = sorted(FindingQueue(*moved, MOVED) for moved in rollout.moved)
-        yield from (replace(hit, queue=queue) for queue in queues) if queues else [hit]
+        yield from list(_of_queues(step, rollout, hit)) or [hit]
+
+
+def _of_queues(step: AuditedStep, rollout: Rollout, hit: RuleHit) -> Iterator[RuleHit]:
+    """The hit of each queue, while clients own it: what nobody subscribes to any more is no backlog of the group."""
+    for queue in sorted(FindingQueue(*moved, MOVED) for moved in rollout.moved):
+        owned = [(each.start, each.end) for each in step.replayed if each.topic == queue.topic]
+        for start, end in joined(filter(None, (common((hit.start, hit.end), time) for time in owned))):
+            yield replace(hit, queue=queue, start=start, end=end)
 
 
 def measures_of(step: AuditedStep, rollout: Rollout) -> dict[str, float | None]:
