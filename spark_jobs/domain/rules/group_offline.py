@@ -18,7 +18,7 @@ NO_MEMBERS, UNUSED, BETWEEN_RUNS, NO_HEARTBEATS = "NO_MEMBERS", "UNUSED", "BETWE
 #: `ClientId` of the gRPC clients.
 _PID_AND_TIME = re.compile(r"@\d+#\d+(@|$)|@\d+@\d+@[0-9a-z]+$")
 START_OR_DELETE = (
-    "Start a consumer. If another group has replaced it (a new name, or a namespace), nobody consumes what came "
+    "Start a consumer. If another group has replaced it (a new name, or a namespace), no group consumes what came "
     "meanwhile: reset that group to the time at which this one stopped. Delete it only if its messages are not needed."
 )
 _BEHIND_PROXIES = (
