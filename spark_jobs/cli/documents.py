@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.phrases import printable
 from spark_jobs.errors import OutputError
+from spark_jobs.show.language import translated
 from spark_jobs.show.tabular import row_text
 from spark_jobs.store.read.stored import rows, tuples
 
@@ -96,7 +97,9 @@ _FORMATS = {"csv": _write_csv, "logfmt": _write_logfmt, "parquet": _write_parque
 
 def plain(value: Any) -> Any:
     """The value as JSON has it; what has fields is an object of them."""
-    if value is None or isinstance(value, (str, int, float)):
+    if isinstance(value, str):
+        return translated(value)
+    if value is None or isinstance(value, (int, float)):
         return value
     if isinstance(value, datetime):
         return _time(value)

@@ -13,7 +13,8 @@ _FRAME = f"""<!-- Made by python -m spark_jobs.cli.handbook: change the commands
 # Command line
 
 `rebalance-audit COMMAND --help` shows the same, with examples. All commands take `--verbose` (log every step on
-stderr), `--quiet` (no progress there), `--debug` (show the traceback of an unexpected error) and `--no-color`.
+stderr), `--quiet` (no progress there), `--debug` (show the traceback of an unexpected error), `--no-color` and
+`--language` (en, zh, or auto: that of `LANG`).
 
 - Options in **bold** are required. `--last` can replace `--interval`, and `--store` of `validate` `--warehouse`.
 - The environment can set every option: `--warehouse` by `{VARIABLE}WAREHOUSE`.

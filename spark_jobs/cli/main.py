@@ -19,6 +19,7 @@ from spark_jobs.cli.usage import check_names, list_of_commands, list_of_exit_cod
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import ExitCode, RebalanceAuditError, UnexpectedError
 from spark_jobs.installation import installed_version
+from spark_jobs.show.language import ENGLISH, LANGUAGE, language_of
 
 # PYTHON_ARGCOMPLETE_OK
 
@@ -75,6 +76,7 @@ def _prepare_terminal(arguments: Namespace) -> None:
     from spark_jobs.cli.terminal import QUIET, ZONE
 
     QUIET.set(arguments.quiet)
+    LANGUAGE.set(language_of(arguments.language or ENGLISH, os.environ))
     if arguments.no_color:
         os.environ["NO_COLOR"] = "1"  # every console of Rich reads it
     if zone := getattr(arguments, "tz", None):

@@ -11,6 +11,7 @@ from spark_jobs.capture.jars import ROCKETMQ
 from spark_jobs.domain.model.intervals import Interval, parse_utc
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.phrases import did_you_mean
+from spark_jobs.show.language import LANGUAGES
 
 NEVER = "NEVER"
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -310,6 +311,9 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--quiet": _switch("print only warnings and errors on stderr"),
     "--debug": _switch("show the traceback of an unexpected error"),
     "--no-color": _switch("print no colors, as with the environment variable NO_COLOR"),
+    "--language": _value(
+        None, "language of sentences; auto: that of LANG (default: the configuration's, else en)", choices=LANGUAGES
+    ),
 }
 #: What the environment says of an option that the command line does not give: REBALANCE_AUDIT_WAREHOUSE.
 VARIABLE = "REBALANCE_AUDIT_"
@@ -327,4 +331,4 @@ FILTERS = frozenset(
 )
 #: Options whose value may look like an option.
 VERBATIM = frozenset({"--case"})
-COMMON = ("--verbose", "--quiet", "--debug", "--no-color")
+COMMON = ("--verbose", "--quiet", "--debug", "--no-color", "--language")

@@ -17,12 +17,19 @@ from rich.text import Text
 
 from spark_jobs.cli.terminal import SEVERITY_STYLES, print_line, printable
 from spark_jobs.domain.phrases import UNKNOWN
+from spark_jobs.show.language import translated, word
 
 T = TypeVar("T")
 #: Characters between columns, and of the longest part of a name.
 _SPACE, _MOST = 2, 48
-#: Where text may be broken, the best first: between words, behind a slash, behind other punctuation of names.
-_PIECES = (r"\S+\s*|\s+", r"[^/]*/+|[^/]+", r".+?(?:[-_:@#;=+&|%]+|,+(?!\d)|$)")
+#: Where text may be broken, the best first: between words, and wide characters; behind a slash; behind other
+#: punctuation of names. No line begins with a closing sign.
+_WIDE = "⺀-〿㐀-鿿！-｠"
+_PIECES = (
+    rf"（?(?:[{_WIDE}]|[^\s{_WIDE}]+)[、。，；：？！）]*\s*|\s+",
+    r"[^/]*/+|[^/]+",
+    r".+?(?:[-_:@#;=+&|%]+|,+(?!\d)|$)",
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,7 @@ class Column(Generic[T]):
 
     def room(self, rows: Iterable[T]) -> tuple[int, int, int]:
         """The characters that it needs, those that are enough alongside others, and those of its longest line."""
-        texts = [self.heading, *(self.drawn(row).plain for row in rows)]
+        texts = [word(self.heading), *(self.drawn(row).plain for row in rows)]
         longest = max(cell_len(line) for text in texts for line in text.split("\n"))
         enough = min(longest, self.enough) if self.fold else longest
         if self.fixed:
@@ -105,11 +112,11 @@ def table(
     drawn = Table(box=HORIZONTALS, show_lines=ruled, pad_edge=False, padding=(0, 1, 0, 0))
     widths = fitting(columns, rows, width)
     for column, room in widths.items():
-        heading = folded(Text(column.heading), room)
+        heading = folded(Text(word(column.heading)), room)
         drawn.add_column(heading, justify="right" if column.right else "left", overflow="fold", width=room)
     for row in rows:
         drawn.add_row(*(folded(column.drawn(row), room) for column, room in widths.items()))
-    return Group(Text(title, style="table.title"), drawn)
+    return Group(Text(translated(title), style="table.title"), drawn)
 
 
 def severity_text(severity: str | None) -> Text:
@@ -119,7 +126,7 @@ def severity_text(severity: str | None) -> Text:
 
 def known(text: str) -> Text:
     """A cell that is dim where its text says that it is unknown."""
-    return Text(text, style="dim" if text == UNKNOWN else "")
+    return Text(word(text), style="dim" if text == UNKNOWN else "")
 
 
 def show_table(

@@ -17,6 +17,7 @@ from rich.text import Text
 from spark_jobs.domain import phrases
 from spark_jobs.domain.model.intervals import parse_utc
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
+from spark_jobs.show.language import translated
 
 _NAME = "rebalance-audit"
 #: Of findings, failed expectations, and problems of source tables; others are dim.
@@ -38,8 +39,10 @@ def zone_name() -> str:
 
 
 def printable(text: str) -> str:
-    """The text with every character that could steer a terminal (or hide) as an escape, and its times in the zone."""
-    inert = phrases.printable(text)
+    """The text in the language, with every character that could steer a terminal (or hide) as an escape, and its times
+    in the zone.
+    """
+    inert = translated(phrases.printable(text))
     return inert if ZONE.get() is UTC else _TIME.sub(_shown, inert)
 
 

@@ -29,7 +29,7 @@ from spark_jobs.domain.rocketmq.strategies import ConfigQueues, StrategySettings
 from spark_jobs.errors import IntervalError
 
 #: Keys that no audit depends on.
-_OF_NOTIFICATIONS = ("routes", "report_url")
+_OF_NOTIFICATIONS = ("routes", "report_url", "language")
 #: YAML gives lists; frozen values hold tuples.
 _List = Field(strict=False)
 
@@ -107,6 +107,8 @@ class Configuration(_Section):
     routes: Annotated[tuple[TeamRouteEntry, ...], _List] = ()
     #: Of an incident's page, for notifications.
     report_url: ReportUrl | None = None
+    #: Of screens, notifications and pages; a command checks that there is such a one.
+    language: Annotated[str, Field(min_length=1)] = "en"
 
     @model_validator(mode="after")
     def _check_times(self) -> Self:

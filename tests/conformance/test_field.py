@@ -6,9 +6,10 @@ into one warehouse, and the real commands show it. No Spark.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from spark_jobs.cli.main import main
 from spark_jobs.domain.model.intervals import Interval
 from tests.support.look import audit_into
 from tests.support.one_backlog import assert_one_backlog
+from tests.support.translated import untranslated
 from tests.unit.project.test_layers import ROOT
 
 RECORDINGS = ROOT / "tests" / "data" / "field"
@@ -97,6 +99,26 @@ def test_explain_names_the_cause(number: str, warehouse: Path, capsys: pytest.Ca
 
 def test_every_answer_names_one_backlog(number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert_one_backlog(partial(output, capsys, warehouse, number), moment("02:30:30").isoformat())
+
+
+def test_every_sentence_has_a_translation(number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of all incidents, of the answers about more consumers, and of an explanation of the first group."""
+    groups = output(capsys, warehouse, number, "status", "--all", "--json", "--language", "zh")
+    documents = [groups, output(capsys, warehouse, number, "incidents", "--json", "--language", "zh")]
+    first = json.loads(groups)["groups"][0]["consumer_group"]
+    at = moment("02:30:30").isoformat()
+    explained = output(capsys, warehouse, number, "explain", "--group", first, "--at", at, "--language", "zh")
+    lines = [*explained.splitlines(), *chain.from_iterable(map(texts_in, map(json.loads, documents)))]
+    assert [line for line in lines if untranslated(line)] == []
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Every text of a JSON document."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (list, dict)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(each)
 
 
 def differences(expected: Case, incident: Case, text: str) -> list[str]:

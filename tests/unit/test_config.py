@@ -27,7 +27,7 @@ MISTAKES = {
     "- 1": "must be a mapping of keys to values, not [1]",
     "step: 3600": "step: unknown key; did you mean 'step_seconds'?",
     "1: 2": "[1]: unknown key; known are step_seconds, cadence_seconds, max_gap_seconds, sightings_days, "
-    "complete_share, thresholds, quality, groups, mutes, routes, report_url",
+    "complete_share, thresholds, quality, groups, mutes, routes, report_url, language",
     "groups: [{strateggy: AVG}]": "groups[0].strateggy: unknown key; did you mean 'strategy'?",
     "thresholds: {heart_beat: 3}": "thresholds.heart_beat: unknown key; did you mean 'heartbeat_seconds'?",
     "quality: {max_quarantined: 3}": ("quality.max_quarantined: unknown key; did you mean 'max_quarantined_percent'?"),
@@ -145,7 +145,7 @@ def test_the_hash_is_of_the_meaning_not_of_the_text(tmp_path: Path) -> None:
         write(tmp_path, "max_gap_seconds: 60\nthresholds: {convergence_seconds: 20, skew_ratio: 2}\ngroups: []")
     )
     assert configuration.hash() == Configuration().hash() == Configuration(complete_share=0.5).hash()
-    assert Configuration(report_url="http://a/{id}").canonical_json() == configuration.canonical_json()
+    assert Configuration(report_url="http://a/{id}", language="zh").canonical_json() == configuration.canonical_json()
     assert configuration.canonical_json() == (
         '{"cadence_seconds":20,"complete_share":0.9,"groups":[],"max_gap_seconds":60,"mutes":[],"quality":{"max_quarantined_percent":1.0,'
         '"offset_tolerance":10000,"seen_percent":90.0,"usual_days":14,"usual_deviations":5.0},"sightings_days":7,'

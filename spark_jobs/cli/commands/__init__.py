@@ -1,5 +1,6 @@
 """The table of all commands, each a function in the module of its name; nothing heavy is imported here."""
 
+import os
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from spark_jobs.cli.options import COMMON
+from spark_jobs.show.language import LANGUAGE, language_of
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Command:
                 from spark_jobs.config.file import load
 
                 arguments.config = load(arguments.config)
+                LANGUAGE.set(language_of(arguments.language or arguments.config.language, os.environ))
             if self.check:
                 function_named(f"before:{self.check}")(arguments)
                 say("loading the audit")

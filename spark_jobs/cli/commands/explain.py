@@ -16,12 +16,14 @@ from spark_jobs.api.warehouse import AuditedWarehouse, Moment
 from spark_jobs.cli.documents import CoverageDocument, answered, coverage_document
 from spark_jobs.cli.exit_codes import exit_code
 from spark_jobs.cli.questions import opened, show_coverage
+from spark_jobs.cli.tables import folded
 from spark_jobs.cli.terminal import SEVERITY_STYLES, printable, show_next, zone_name
 from spark_jobs.domain.coverage import Coverage
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.rules import unobserved
 from spark_jobs.show.explain import STEP_KEY
+from spark_jobs.show.language import word
 from spark_jobs.show.recorder import calls_in, recorder_lines
 from spark_jobs.show.text.explanation import GroupExplanation
 from spark_jobs.show.text.explanation_text import lines, unknowns
@@ -95,8 +97,10 @@ _STYLES = {**SEVERITY_STYLES, "title": "bold", "heading": "italic", "advice": "g
 def show_explanation(console: Console, lines: Iterable[TextLine]) -> None:
     """Prints the lines; a long one is wrapped at its own indentation."""
     for line in lines:
-        text, depth = Text(printable(line.text), style=_STYLES.get(line.part, "")), _INDENT * line.indent
+        shown = word(line.text) if line.part == "title" else line.text
+        text, depth = Text(printable(shown), style=_STYLES.get(line.part, "")), _INDENT * line.indent
         if console.is_terminal:
+            text = folded(text, console.width - depth)
             console.print(Padding(text, (0, 0, 0, depth), expand=False))
         else:
             console.print(Text(" " * depth) + text, soft_wrap=True)

@@ -15,6 +15,7 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import names_text
+from spark_jobs.show.language import translated, width_of, word
 from spark_jobs.show.page.style import (
     GRID,
     INK,
@@ -119,13 +120,13 @@ def _bar(incident: Incident, interval: Interval) -> dict[str, Any]:
         "right": end if resolved is None else min(resolved, end),
         "color": SEVERITY[incident.severity],
         "id": incident_id(incident),
-        "headline": incident.headline,
+        "headline": translated(incident.headline),
         "what": f"{incident.severity} {incident.rule}, {incident.cause}",
         "groups": names_text(incident.consumer_groups, 8),
         "time": time_text(incident, clock),
         "cost": peak_text(incident),
         "earlier": _ms(incident.opened_at) < left,
-        "goes_on": "open" if resolved is None else "ends later" if resolved > end else "",
+        "goes_on": word("open" if resolved is None else "ends later" if resolved > end else ""),
     }
 
 
@@ -159,7 +160,11 @@ def _draw_bars(chart: figure, bars: Sequence[Row]) -> None:
     chart.add_glyph(source, HBar(right="seen", **style), name="seen", **a_click_only_follows_the_link)
     link = OpenURL(url="#@id", same_tab=True)
     chart.add_tools(
-        HoverTool(renderers=[full_bars], tooltips=[*_TIPS.items()], point_policy="follow_mouse"),
+        HoverTool(
+            renderers=[full_bars],
+            tooltips=[(word(name), text) for name, text in _TIPS.items()],
+            point_policy="follow_mouse",
+        ),
         TapTool(renderers=[full_bars], callback=link, mode="replace"),
     )
 
@@ -179,16 +184,20 @@ def _labels(row: Sequence[Row], start: float, end: float) -> Iterator[Row]:
         )
         free_from = right
         letters = [int((place["room"] / pixel - _FREE_PIXELS) / _LETTER_PIXELS) for place in places]
-        most = next((fitting for fitting in letters if fitting >= len(bar["headline"])), max(letters))
+        most = next((fitting for fitting in letters if fitting >= width_of(bar["headline"])), max(letters))
         if most >= _FEWEST:
             place, text = places[letters.index(most)], _cut(bar["headline"], most)
             offset = -6 if place["align"] == "right" else 16 if bar["earlier"] else 6
             yield place | {"y": bar["y"], "label": text, "offset": offset}
-            free_from += (len(text) * _LETTER_PIXELS + _FREE_PIXELS) * pixel if place["x"] == right else 0
+            free_from += (width_of(text) * _LETTER_PIXELS + _FREE_PIXELS) * pixel if place["x"] == right else 0
 
 
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"
+def _cut(text: str, columns: int) -> str:
+    """The text, or its beginning if it has more columns; wide characters have two."""
+    if width_of(text) <= columns:
+        return text
+    fitting = sum(width < columns for width in accumulate(map(width_of, text)))
+    return f"{text[:fitting].rstrip()}…"
 
 
 def _draw_labels(chart: figure, labels: Sequence[Row]) -> None:

@@ -15,6 +15,7 @@ from bokeh.resources import INLINE
 
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
+from spark_jobs.show.language import translated
 
 #: Owners, in order of their numbers: Okabe and Ito's palette without its red, and Tol's muted one behind it.
 OWNERS = (
@@ -97,7 +98,7 @@ def time_figure(time: Range1d, frame_height: int, name: str, y_range: Range1d | 
     chart = figure(
         name=name,
         x_axis_type="datetime",
-        x_axis_label="time (UTC)",
+        x_axis_label=translated("time (UTC)"),
         x_range=time,
         y_range=y_range,
         frame_height=frame_height,
@@ -124,7 +125,7 @@ def rows_figure(time: Range1d, name: str, labels: Mapping[int, str], rows: int, 
     y_range = Range1d(start=rows + 0.5, end=0.5)
     chart = time_figure(time, frame_height=pixels * rows, name=name, y_range=y_range)
     chart.yaxis.ticker = [*labels]
-    chart.yaxis.major_label_overrides = dict(labels.items())
+    chart.yaxis.major_label_overrides = {row: translated(label) for row, label in labels.items()}
     chart.ygrid.visible = False
     return chart
 
@@ -134,7 +135,7 @@ def lines_figure(
 ) -> figure:
     """An empty chart of lines from 0 up: `numbers` is the format of the y axis, `legend` the place of the legend."""
     chart = time_figure(time, frame_height, name, y_range=DataRange1d(start=0))
-    chart.yaxis.axis_label = label
+    chart.yaxis.axis_label = translated(label)
     chart.yaxis.formatter = NumeralTickFormatter(format=numbers)
     chart.add_layout(Legend(**_LEGEND), legend)
     return chart
@@ -163,8 +164,12 @@ _LEGEND: dict[str, Any] = {
 
 
 def source_of_rows(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> ColumnDataSource:
-    """The data source of a chart, made of these columns of the rows."""
-    return ColumnDataSource({name: [row[name] for row in rows] for name in columns})
+    """The data source of a chart, made of these columns of the rows; their texts in the language."""
+    return ColumnDataSource({name: [_shown(row[name]) for row in rows] for name in columns})
+
+
+def _shown(value: Any) -> Any:
+    return translated(value) if isinstance(value, str) else value
 
 
 def packed(charts: Sequence[figure]) -> str:

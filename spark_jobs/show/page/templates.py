@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from spark_jobs.domain.model.intervals import duration_text
 from spark_jobs.domain.phrases import UNKNOWN, catch_up_text, number_text, percent_text, rate_text, retention_text
+from spark_jobs.show.language import translated_page
 from spark_jobs.show.page.incident_chart import incident_id
 from spark_jobs.show.page.style import SCHEMES, bokeh_js, clock, milliseconds
 from spark_jobs.show.text.incident_text import advice_text, state_text
@@ -17,14 +18,15 @@ _VIEWS = Path(__file__).with_name("views")
 
 
 def rendered(template: str, **content: object) -> str:
-    """The template of that name, rendered: a page that loads nothing."""
-    return _templates().get_template(template).render(
+    """The template of that name, rendered in the language: a page that loads nothing."""
+    page = _templates().get_template(template).render(
         content,
         schemes=SCHEMES,
         bokeh=_script(bokeh_js()),
         script=_script((_VIEWS / "report.js").read_text(encoding="utf-8")),
         css=Markup((_VIEWS / "report.css").read_text(encoding="utf-8")),
     )  # fmt: skip
+    return translated_page(page)
 
 
 def _templates() -> Environment:

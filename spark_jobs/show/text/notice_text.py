@@ -10,6 +10,7 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import Interval, duration_text, format_utc
 from spark_jobs.domain.model.window import from_micros, second_text
 from spark_jobs.domain.phrases import UNKNOWN, count, known_sum, names_text, printable
+from spark_jobs.show.language import translated
 from spark_jobs.show.rows import Key
 from spark_jobs.show.text.incident_text import advice_text, cost_texts, deletion_text
 
@@ -19,29 +20,34 @@ _NAMED = 50
 _NEWS = {OPENED: "opened", WORSE: "got worse", RESOLVED: "resolved", WITHDRAWN: "withdrawn"}
 
 
+def _shown(text: str) -> str:
+    """A line in the language, in which nothing is hidden."""
+    return translated(printable(text))
+
+
 def notices_title(cluster: str, notices: Iterable[Notice], day: datetime | None = None) -> str:
     """Such as `rebalance-audit eu: 2 incidents opened, 1 resolved`; `day`: of which it is the digest."""
     counts = Counter(notice.event for notice in notices)
     (number, words), *further_counts = ((counts[news], words) for news, words in _NEWS.items() if counts[news])
     parts = [f"{count(number, 'incident')} {words}", *(f"{number} {words}" for number, words in further_counts)]
     digest = f", digest of {day:%Y-%m-%d}" if day else ""
-    return printable(f"rebalance-audit {cluster}{digest}: {', '.join(parts)}")
+    return _shown(f"rebalance-audit {cluster}{digest}: {', '.join(parts)}")
 
 
 def rejected_title(cluster: str, interval: Interval) -> str:
     """Such as `rebalance-audit eu: nothing was published of 2026-11-21T02:00Z/2026-11-21T03:00Z`."""
-    return printable(f"rebalance-audit {cluster}: nothing was published of {interval}")
+    return _shown(f"rebalance-audit {cluster}: nothing was published of {interval}")
 
 
 def rejected_text(warehouse: str, message: str) -> str:
     """The message of the run that was rejected, and below it how to list the runs."""
     lines = [*message.splitlines()[:_NAMED], f"In full: rebalance-audit runs --warehouse {shlex.quote(warehouse)}"]
-    return "\n".join(map(printable, lines))
+    return "\n".join(map(_shown, lines))
 
 
 def audit_title(notice: Notice) -> str:
     """Such as `rebalance-audit eu: the audit is missing since 2026-11-21T02:00Z`."""
-    return printable(f"rebalance-audit {notice.cluster}: {notice.headline[:1].lower()}{notice.headline[1:]}")
+    return _shown(f"rebalance-audit {notice.cluster}: {notice.headline[:1].lower()}{notice.headline[1:]}")
 
 
 def audit_text(warehouse: str, notice: Notice) -> str:
@@ -53,19 +59,19 @@ def audit_text(warehouse: str, notice: Notice) -> str:
         else f"Runs have audited {notice.cluster} until {until}. Earlier steps may still be missing."
     )
     full = f"In full: rebalance-audit runs --missing --warehouse {shlex.quote(warehouse)}"
-    return "\n".join(map(printable, (text, full)))
+    return "\n".join(map(_shown, (text, full)))
 
 
 def notices_text(warehouse: str, texts: Sequence[str]) -> str:
     """The texts of notifications in the order given, and below them how to see one in full."""
     more = [f"... and {len(texts) - _NAMED} more"] if texts[_NAMED:] else []
     full = f"In full: rebalance-audit incidents --warehouse {shlex.quote(warehouse)} --id ID"
-    return "\n\n".join([*texts[:_NAMED], *more, printable(full)])
+    return "\n\n".join([*texts[:_NAMED], *more, _shown(full)])
 
 
 def notice_text(news: News, backlogs: Mapping[Key, int | None], link: str | None) -> str:
     """The sentence, times, backlog, groups, and advice of one notification. `backlogs`: by group, now."""
-    return "\n".join(map(printable, _lines(news, backlogs, link)))
+    return "\n".join(map(_shown, _lines(news, backlogs, link)))
 
 
 def _lines(news: News, backlogs: Mapping[Key, int | None], link: str | None) -> Iterator[str]:

@@ -25,7 +25,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def screen(text: str) -> Iterator[str]:
-    return (re.sub(r"\d+ [^,:]+ ago", "… ago", line.rstrip()) for line in text.splitlines())
+    return (re.sub(r"\d+ [^,:，：]+( ago|前(?=[。：]))", r"…\1", line.rstrip()) for line in text.splitlines())
 
 
 @pytest.mark.parametrize("file", SCREENS, ids=lambda file: file.stem)
