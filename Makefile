@@ -49,7 +49,7 @@ bench: .venv/installed ## made fleets: what auditing them costs, beside its goal
 bench-quick: .venv/installed ## the same, small: the fixed costs (3 minutes)
 	@$(BIN)/python -m benchmarks --quick
 
-SITE := $(BIN)/uv tool run --quiet --with mkdocs-material==9.8.1 --with mkdocs-redirects==1.2.2 \
+SITE := $(BIN)/uv tool run --quiet --with mkdocs-material==9.8.1 --with mkdocs-redirects==1.2.2 --with mkdocs-static-i18n==1.3.1 \
   --from mkdocs==1.6.1 mkdocs
 
 site: .venv/installed ## the documentation as a site, in build/site (fetches MkDocs)

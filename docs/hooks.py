@@ -14,8 +14,10 @@ _FILE_NAME = re.compile(r"\[[\w-]+\.md\]\(([\w-]+\.md)")
 
 
 def on_config(config: Any) -> Any:
-    """The configuration, with the pages of the rules behind their index."""
+    """The configuration, with the pages of the rules behind their index; it is asked once per language."""
     (reference,) = (entry["Reference"] for entry in config["nav"] if "Reference" in entry)
+    if {"Rules": "findings.md"} not in reference:
+        return config
     place = reference.index({"Rules": "findings.md"})
     pages = [f"rules/{page.name}" for page in sorted((ROOT / "docs" / "rules").glob("*.md"))]
     reference[place] = {"Rules": ["findings.md", *pages]}
