@@ -145,7 +145,7 @@ def _starves(client: ClientHistory, span: Span[BusyClient]) -> str | None:
 
 
 def _became_slower(step: AuditedStep, client: ClientHistory, span: Span[BusyClient]) -> str | None:
-    """A sentence, if a message of the topic that takes most threads takes much longer than at the step's beginning."""
+    """A sentence, if a message of the topic that takes most threads took much longer than at the step's beginning."""
     samples, thresholds, times = status_samples(client), step.settings.thresholds, client.series.times
     seen = client.series.inside(step.window.start, span.end)
     rows = np.arange(*samples.snapshot.searchsorted((seen.start, seen.stop)))
@@ -153,8 +153,10 @@ def _became_slower(step: AuditedStep, client: ClientHistory, span: Span[BusyClie
     if not rows.size:
         return None
     now = rows[samples.snapshot[rows] == samples.snapshot[rows[-1]]]
-    last = now[(samples.message_ms[now] * samples.consumed_tps[now]).argmax()]
-    first = rows[samples.topic[rows] == samples.topic[last]][0]
+    busiest = now[(samples.message_ms[now] * samples.consumed_tps[now]).argmax()]
+    of_topic = rows[samples.topic[rows] == samples.topic[busiest]]
+    # It may be fast again, and its threads be busy with what had piled up.
+    first, last = of_topic[0], of_topic[samples.message_ms[of_topic].argmax()]
     before, after = samples.message_ms[first], samples.message_ms[last]
     if not after >= max(before * thresholds.rt_rise_ratio, thresholds.slow_rt_ms):
         return None
