@@ -93,10 +93,11 @@ def _problems(
             yield from _of_times(table, of_table, configuration, now)
             yield from _of_zone(table, of_table, reference, configuration.max_gap)
         for question in QUESTIONS:
-            if question.table is table and (answer := own.answer(question)).number:
-                problem = question.problem.format(count(answer.number, question.thing))
+            number, examples = own.answer(question) if question.table is table else (0, ())
+            if number:
+                problem = question.problem.format(count(number, question.thing))
                 severity = ProblemSeverity.CRITICAL if question.is_critical else ProblemSeverity.WARNING
-                yield SourceProblem(table.name, severity, problem, answer.examples, question.advice)
+                yield SourceProblem(table.name, severity, problem, examples, question.advice)
 
 
 def _missing(table: Table) -> SourceProblem:

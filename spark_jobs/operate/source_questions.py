@@ -38,13 +38,6 @@ class Question(NamedTuple):
     is_critical: bool = False
 
 
-class WrongRows(NamedTuple):
-    """The number of rows that are wrong, and some of them."""
-
-    number: int
-    examples: Sequence[str]
-
-
 class Times(NamedTuple):
     """Times of a table's snapshots. `usual_seconds`: median per key; `repeated`: same key and time; `gaps`: long."""
 
@@ -108,19 +101,19 @@ class OwnTables:
         )
         return Times(**row)
 
-    def answer(self, question: Question) -> WrongRows:
-        """The wrong rows; none if a table or column that the question needs is missing, which is a problem itself."""
+    def answer(self, question: Question) -> tuple[int, Sequence[str]]:
+        """The number of wrong rows, and some of them; 0 if a needed table or column is missing, a problem itself."""
         if any(
             not set(needed.split()) <= self.usable.get(table, frozenset()) for table, needed in question.needs.items()
         ):
-            return WrongRows(0, ())
+            return 0, ()
         wrong_rows = self._rows(
             question.needs,
             f"wrong AS ({question.wrong}) SELECT *, count(*) OVER () AS wrong_rows FROM wrong ORDER BY 1, 2 "
             f"LIMIT {_EXAMPLES}",
         )
         examples = [_shown(row) for row in wrong_rows]
-        return WrongRows(wrong_rows[0]["wrong_rows"] if wrong_rows else 0, [*dict.fromkeys(examples)])
+        return wrong_rows[0]["wrong_rows"] if wrong_rows else 0, [*dict.fromkeys(examples)]
 
     def _rows(self, tables: Sequence[Table] | Mapping[Table, str], sql: str) -> list[dict[str, Any]]:
         snapshots = ", ".join(f"{table.name} AS (SELECT * FROM {table.name} WHERE {self.within})" for table in tables)

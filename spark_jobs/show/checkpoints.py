@@ -5,7 +5,7 @@ Days are folded one after the other, each from what the one before carries, so t
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,13 +32,6 @@ _DAYS = StepGrid(timedelta(days=1))
 #: day of a month.
 _KEPT = timedelta(days=8)
 _CARRIED = TypeAdapter(Carried)
-
-
-class FoldedSteps(NamedTuple):
-    """All incidents that the steps since a checkpoint (None: all steps) can change, and what it carried."""
-
-    incidents: list[Incident]
-    earlier: Carried
 
 
 def fold_from(
@@ -87,9 +80,9 @@ def carried_by(tables: PublishedTables, checkpoint: Checkpoint | None) -> Carrie
     return _CARRIED.validate_json(text.as_py())
 
 
-def fold_and_keep(tables: PublishedTables, checkpoint: Checkpoint | None) -> FoldedSteps:
+def fold_and_keep(tables: PublishedTables, checkpoint: Checkpoint | None) -> tuple[list[Incident], Carried]:
     """Fold what the checkpoint carries and the steps since then (None: all steps), and keep a checkpoint for each day
-    that has ended since.
+    that has ended since. Return all incidents that these steps can change, and what was carried.
     """
     earlier = carried = carried_by(tables, checkpoint)
     over: list[Incident] = []
@@ -101,7 +94,7 @@ def fold_and_keep(tables: PublishedTables, checkpoint: Checkpoint | None) -> Fol
     folded = fold_from(tables, None, carried).incidents
     if states:
         _keep(tables, checkpoint, states)
-    return FoldedSteps([*folded, *over], earlier)
+    return [*folded, *over], earlier
 
 
 def _ended_days(tables: PublishedTables, checkpoint: Checkpoint | None) -> Iterator[datetime]:

@@ -29,12 +29,12 @@ def publish_incidents(
     with claim_incidents(stored.folder):
         tables = published_tables(stored)
         checkpoint = None if interval is None or not stored.exists(INCIDENTS) else checkpoint_at(tables)
-        steps = fold_and_keep(tables, checkpoint)
-        folded = [with_teams(routes, incident) for incident in in_order(steps.incidents)]
+        incidents, earlier = fold_and_keep(tables, checkpoint)
+        folded = [with_teams(routes, incident) for incident in in_order(incidents)]
         if checkpoint is None:
             stored.replace(INCIDENTS, incident_rows(folded))
         else:
-            _replace(stored, folded, steps.earlier)
+            _replace(stored, folded, earlier)
         return [incident for incident in folded if interval is None or was_seen_in(incident, interval)]
 
 
