@@ -297,8 +297,8 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.SPAN_LIMIT,
-        lambda facts: facts.in_hand is InHand.SPAN_LIMIT,
-        "one message is not finished, and the client may hold no later ones",
+        lambda facts: facts.in_hand is InHand.SPAN_LIMIT and facts.listener is not Listener.FINISHES,
+        "one message is not finished, the client may hold no later ones, and does not finish any",
         "One old message is not finished, newer ones are. Take a thread dump to see whether a listener call hangs, and "
         "restart the client.",
         "HELD_BACK",

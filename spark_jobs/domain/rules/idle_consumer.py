@@ -45,7 +45,8 @@ RULE = Rule(
     causes={
         MORE_MEMBERS_THAN_QUEUES: Cause(
             "more client ids than queues",
-            "More members than queues never help. Stop the surplus consumers, or add queues.",
+            "More members than queues consume no more. If they stand by for one that fails, nothing is wrong: silence "
+            "this. Otherwise stop the surplus consumers, or add queues, unless the topic has one queue for its order.",
         ),
         PUSHED_OUT_BY_DUPLICATES: Cause(
             "more connections than queues, but not more client ids",

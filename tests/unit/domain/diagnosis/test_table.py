@@ -102,6 +102,7 @@ def facts(text: str) -> Facts:
         an orderly message that fails        | process=ANSWERS in_hand=SOME orderly=YES lock=FRESH oldest=COMMITTED listener=FAILS | RETRIED_IN_PLACE
         … or is tried without a failure      | in_hand=SOME orderly=YES oldest=COMMITTED listener=FINISHES | RETRIED_IN_PLACE
         the limit of the span                | in_hand=SPAN_LIMIT oldest=COMMITTED listener=DOES_NOT_RETURN | SPAN_LIMIT
+        … between pulls: later ones finish   | in_hand=SPAN_LIMIT orderly=NO oldest=COMMITTED listener=FINISHES | HELD_BACK
         one message, and later ones finish   | in_hand=SOME orderly=NO oldest=COMMITTED listener=FINISHES | HELD_BACK
         a call that takes as long            | in_hand=SOME listener=SLOW                       | SLOW_CALLS
         a call that does not return          | in_hand=SOME listener=DOES_NOT_RETURN            | LISTENER_HANGS
