@@ -9,7 +9,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
-_OUTSIDE = re.compile(r"\]\(\.\./([^)#]+)\)")
+_OUTSIDE = re.compile(r"\]\(\.\./([^)#]+)(?:#[^)]*)?\)")
 _FILE_NAME = re.compile(r"\[[\w-]+\.md\]\(([\w-]+\.md)")
 
 

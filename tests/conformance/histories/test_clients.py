@@ -65,7 +65,7 @@ def test_each_rule_fires_where_it_must_and_nowhere_else() -> None:
 
 def test_rules_about_clients_need_their_snapshots_and_most_are_as_severe_as_the_harm() -> None:
     needs = {rule.name: rule.needs for rule in catalog.RULES if rule.needs}
-    notes = {"CLOCK_DIFFERS", "LONG_PULL_INTERVAL", "OFFSET_HELD_BACK"}
+    notes = {"CLOCK_DIFFERS", "FILTER_MATCHES_NOTHING", "LONG_PULL_INTERVAL", "OFFSET_HELD_BACK"}
     assert needs == dict.fromkeys(RULES | notes | {"NEAR_CAPACITY"}, (CLIENT_SNAPSHOTS.name,))
     by_harm = {rule.name for rule in catalog.RULES if rule.name in RULES and rule.severity is severity_by_harm}
     assert by_harm >= {"GHOST_MEMBER", "CLIENT_HUNG", "ALLOCATION_DRIFT", "ORDERLY_LOCK_MISSING"}

@@ -56,7 +56,8 @@ def test_a_healthy_group_has_intervals_nothing_wrong_and_its_run_is_recorded(
     assert (ended["rule"], ended["severity"]) == ("UNOBSERVED", "INFO")
     assert (ended["started_at"], ended["ended_at"]) == (naive(640), naive(3600))
     need_clients = [
-        *("ALLOCATION_DRIFT", "CLIENT_HUNG", "CLOCK_DIFFERS", "FLOW_CONTROLLED", "GHOST_MEMBER", "LONG_PULL_INTERVAL"),
+        *("ALLOCATION_DRIFT", "CLIENT_HUNG", "CLOCK_DIFFERS", "FILTER_MATCHES_NOTHING", "FLOW_CONTROLLED"),
+        *("GHOST_MEMBER", "LONG_PULL_INTERVAL"),
         *("NEAR_CAPACITY", "OFFSET_HELD_BACK", "ORDERLY_LOCK_MISSING", "SLOW_LISTENER"),
     ]
     assert result.warnings == [
