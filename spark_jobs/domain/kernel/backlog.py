@@ -107,21 +107,31 @@ def topic_backlogs(step: AuditedStep, unconsumed: Unconsumed) -> list[TopicBackl
 
 
 def peak(backlogs: Sequence[TopicBacklog]) -> Peak | None:
-    """The most that all topics have together, each by its last sample then; None: no backlog is known. An empty topic
-    makes no sum known, unless all are.
+    """The most that all topics have together; None: no backlog is known. An empty topic makes no sum known, unless all
+    are.
     """
     filled = [backlog for backlog in backlogs if not backlog.is_empty] or backlogs
-    times = np.unique(np.concatenate([np.empty(0, np.int64), *(backlog.times for backlog in filled)]))
+    return highest((backlog.times, backlog.messages) for backlog in filled)
+
+
+def highest(series: Iterable[tuple[Numbers, Numbers]]) -> Peak | None:
+    """The most of several series together, each by its last sample then: times, and messages or `UNKNOWN`; None: all
+    are.
+    """
+    of_all = list(series)
+    times = np.unique(np.concatenate([np.empty(0, np.int64), *(own for own, _ in of_all)]))
     total, is_known = np.zeros(len(times), np.int64), np.zeros(len(times), bool)
-    for backlog in filled:
-        rows = backlog.times.searchsorted(times, side="right") - 1
-        messages = np.where(rows >= 0, backlog.messages[np.maximum(rows, 0)], UNKNOWN)
+    for own, known in of_all:
+        rows = own.searchsorted(times, side="right") - 1
+        messages = (
+            np.where(rows >= 0, known[np.maximum(rows, 0)], UNKNOWN) if len(own) else np.full(len(times), UNKNOWN)
+        )
         total += np.where(messages != UNKNOWN, messages, 0)
         is_known |= messages != UNKNOWN
     if not is_known.any():
         return None
-    highest = int(np.where(is_known, total, -1).argmax())
-    return Peak(int(total[highest]), int(times[highest]))
+    place = int(np.where(is_known, total, -1).argmax())
+    return Peak(int(total[place]), int(times[place]))
 
 
 def arrived_since(samples: OffsetSamples, seen: slice, topic: str, unconsumed: Unconsumed) -> Matrix | None:

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.diagnosis.table import StandingCause
+from spark_jobs.domain.kernel.backlog import highest
 from spark_jobs.domain.kernel.sample_pairs import arrived
 from spark_jobs.domain.model.causes import NEVER_COMMITTED, UnassignedCause
 from spark_jobs.domain.model.clients import DriftCause
 from spark_jobs.domain.model.finding import FindingQueue, Measured, QueueEvidence
-from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Matrix, OffsetSamples, TopicSamples
+from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Matrix, Numbers, OffsetSamples, TopicSamples
 from spark_jobs.domain.model.window import StepWindow, Time
 from spark_jobs.domain.phrases import known_sum, sum_before
 from spark_jobs.domain.rules.broker_not_readable import NOT_READABLE
@@ -46,6 +47,17 @@ class _Samples(NamedTuple):
     at_least: Matrix
 
 
+class _Backlog(NamedTuple):
+    """The backlog of a topic's queues at their first and last sample, and at each: times, and messages or `UNKNOWN`."""
+
+    start: int | None
+    end: int | None
+    series: tuple[Numbers, Numbers]
+
+
+_UNKNOWN_BACKLOG = _Backlog(None, None, (np.empty(0, np.int64), np.empty(0, np.int64)))
+
+
 def queue_evidence(
     history: GroupHistory,
     cause: str | None,
@@ -59,15 +71,16 @@ def queue_evidence(
     the group consumed before in the `window`. Of `unread` topics (`AuditedStep`), the backlog is at least what was
     produced. So is the highest one of a queue without an offset in the `window` that nobody consumes; its last one is
     unknown.
-    Topics are read at different moments: their totals are added up afterwards, without topics that never had messages.
+    Topics are read at different moments: the totals of each are added up, by its last sample, without topics that never
+    had messages.
     """
     queues: list[QueueEvidence] = []
-    backlogs: dict[str, Measured] = {}
+    backlogs: dict[str, _Backlog] = {}
     empty: set[str] = set()
     for topic, topic_spans in groupby(sorted(spans), key=lambda span: span.queue.topic):
         spans_of_topic = list(topic_spans)
         samples, is_unread = _samples_of(topic, history, cause, unread, window, spans_of_topic)
-        measured, backlog, has_messages = [Measured()] * len(spans_of_topic), Measured(), True
+        measured, backlog, has_messages = [Measured()] * len(spans_of_topic), _UNKNOWN_BACKLOG, True
         if samples:
             is_produced = is_unread or cause == NEVER_COMMITTED
             unconsumed = [cause in _OWNER_HAS_NOTHING or span.queue.role in _UNCONSUMED for span in spans_of_topic]
@@ -81,9 +94,11 @@ def queue_evidence(
     counted_topics = backlogs.keys() - empty or backlogs.keys()
     topic_totals = [backlogs[topic] for topic in counted_topics]
     counted_queues = [evidence for evidence in queues if evidence.topic in counted_topics]
+    most = highest(total.series for total in topic_totals)
     return queues, Measured(
-        sum_before((total.backlog_start, total.backlog_end) for total in topic_totals),
-        *(known_sum(getattr(total, name) for total in topic_totals) for name in Measured._fields[1:3]),
+        sum_before((total.start, total.end) for total in topic_totals),
+        known_sum(total.end for total in topic_totals),
+        most and most.messages,
         *(known_sum(getattr(evidence, name) for evidence in counted_queues) for name in Measured._fields[3:]),
     )
 
@@ -119,7 +134,7 @@ def _measured(
     unconsumed: NDArray[np.bool_],
     *,
     is_produced: bool,
-) -> tuple[list[Measured], Measured, bool]:
+) -> tuple[list[Measured], _Backlog, bool]:
     """Return what a topic's samples show per span, the backlog of its queues together, and whether they ever had
     messages. `unconsumed`: per span, whether nobody consumes its queue. `is_produced`: the unknown backlog is at least
     what was produced since the first sample.
@@ -129,7 +144,7 @@ def _measured(
     time = read.inside(min(span.start for span in spans), max(span.end for span in spans))
     measured = [Measured()] * len(spans)
     if not read_spans or time.start == time.stop:
-        return measured, Measured(), True
+        return measured, _UNKNOWN_BACKLOG, True
     columns = np.array([read.columns[places[number]] for number in read_spans])
     samples = _samples(read, time, columns, [spans[number] for number in read_spans])
     if isinstance(read, OffsetSamples) and (is_produced or window):
@@ -144,7 +159,11 @@ def _measured(
     for number, of_span in zip(read_spans, _per_queue(samples), strict=True):
         measured[number] = of_span
     has_messages = bool((samples.end_offset[samples.inside] != 0).any()) or not samples.inside.any()
-    return measured, _backlog_together(samples, columns), has_messages
+    return (
+        measured,
+        _backlog_together(samples, columns, read.times[time], max(span.end for span in spans)),
+        has_messages,
+    )
 
 
 def _is_committed(read: OffsetSamples, window: StepWindow) -> NDArray[np.bool_]:
@@ -210,8 +229,8 @@ def _per_queue(samples: _Samples) -> list[Measured]:
     return [Measured(*map(_or_none, values)) for values in zip(*(numbers.tolist() for numbers in numbers), strict=True)]
 
 
-def _backlog_together(samples: _Samples, columns: NDArray[np.int64]) -> Measured:
-    """The backlog of all queues of a topic: first, last and highest, each a sum over queues at one moment. A queue with
+def _backlog_together(samples: _Samples, columns: NDArray[np.int64], times: Numbers, until: int) -> _Backlog:
+    """The backlog of all queues of a topic, each number a sum over queues at one moment (`times`). A queue with
     an unknown backlog is left out; but if only its last sample shows it, the first sum is unknown. A queue in two roles
     is one queue.
     """
@@ -221,21 +240,23 @@ def _backlog_together(samples: _Samples, columns: NDArray[np.int64]) -> Measured
         inside[row] |= of_span
     moments = np.flatnonzero(inside.any(axis=0))
     if not len(moments):
-        return Measured()
+        return _UNKNOWN_BACKLOG
     inside = inside[:, moments]
 
-    def of_places(matrix: Matrix) -> tuple[Matrix, list[int]]:
+    def of_places(matrix: Matrix) -> tuple[Matrix, Numbers]:
         """Of each queue, and the sums of what is known."""
         messages = np.empty(inside.shape, dtype=np.int64)
         messages[row_of_span] = matrix[moments].T
         known = inside & (messages != UNKNOWN)
-        return messages, np.where(known.any(axis=0), np.where(known, messages, 0).sum(axis=0), UNKNOWN).tolist()
+        return messages, np.where(known.any(axis=0), np.where(known, messages, 0).sum(axis=0), UNKNOWN)
 
     (backlog, sums), (_, minimums) = of_places(samples.backlog), of_places(samples.at_least)
     last = inside.shape[1] - 1 - inside[:, ::-1].argmax(axis=1)
     ends = backlog[np.arange(len(places)), last][inside[:, 0]].tolist()
     first = zip(map(_or_none, backlog[inside[:, 0], 0].tolist()), map(_or_none, ends), strict=True)
-    return Measured(sum_before(first), _or_none(sums[-1]), _or_none(max(minimums)))
+    # From then on nothing is said of the topic.
+    series = np.append(times[moments], until), np.append(minimums, UNKNOWN)
+    return _Backlog(sum_before(first), _or_none(int(sums[-1])), series)
 
 
 def _or_none(number: int) -> int | None:
