@@ -101,8 +101,17 @@ def test_every_answer_names_one_backlog(number: str, warehouse: Path, capsys: py
     assert_one_backlog(partial(output, capsys, warehouse, number), moment("02:30:30").isoformat())
 
 
+@pytest.mark.parametrize(
+    "number",
+    [
+        each if place % 3 == 0 else pytest.param(each, marks=pytest.mark.slow)
+        for place, each in enumerate(sorted(ANSWERS))
+    ],
+)
 def test_every_sentence_has_a_translation(number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of all incidents, of the answers about more consumers, and of an explanation of the first group."""
+    """Of all incidents, of the answers about more consumers, and of an explanation of the first group. In every third
+    case, unless slow tests run.
+    """
     groups = output(capsys, warehouse, number, "status", "--all", "--json", "--language", "zh")
     documents = [groups, output(capsys, warehouse, number, "incidents", "--json", "--language", "zh")]
     first = json.loads(groups)["groups"][0]["consumer_group"]
