@@ -47,7 +47,7 @@ class _Samples(NamedTuple):
     at_least: Matrix
 
 
-class _Backlog(NamedTuple):
+class _QueuesBacklog(NamedTuple):
     """The backlog of a topic's queues at their first and last sample, and at each: times, and messages or `UNKNOWN`."""
 
     start: int | None
@@ -55,7 +55,7 @@ class _Backlog(NamedTuple):
     series: tuple[Numbers, Numbers]
 
 
-_UNKNOWN_BACKLOG = _Backlog(None, None, (np.empty(0, np.int64), np.empty(0, np.int64)))
+_UNKNOWN_BACKLOG = _QueuesBacklog(None, None, (np.empty(0, np.int64), np.empty(0, np.int64)))
 
 
 def queue_evidence(
@@ -75,7 +75,7 @@ def queue_evidence(
     had messages.
     """
     queues: list[QueueEvidence] = []
-    backlogs: dict[str, _Backlog] = {}
+    backlogs: dict[str, _QueuesBacklog] = {}
     empty: set[str] = set()
     for topic, topic_spans in groupby(sorted(spans), key=lambda span: span.queue.topic):
         spans_of_topic = list(topic_spans)
@@ -134,7 +134,7 @@ def _measured(
     unconsumed: NDArray[np.bool_],
     *,
     is_produced: bool,
-) -> tuple[list[Measured], _Backlog, bool]:
+) -> tuple[list[Measured], _QueuesBacklog, bool]:
     """Return what a topic's samples show per span, the backlog of its queues together, and whether they ever had
     messages. `unconsumed`: per span, whether nobody consumes its queue. `is_produced`: the unknown backlog is at least
     what was produced since the first sample.
@@ -229,7 +229,7 @@ def _per_queue(samples: _Samples) -> list[Measured]:
     return [Measured(*map(_or_none, values)) for values in zip(*(numbers.tolist() for numbers in numbers), strict=True)]
 
 
-def _backlog_together(samples: _Samples, columns: NDArray[np.int64], times: Numbers, until: int) -> _Backlog:
+def _backlog_together(samples: _Samples, columns: NDArray[np.int64], times: Numbers, until: int) -> _QueuesBacklog:
     """The backlog of all queues of a topic, each number a sum over queues at one moment (`times`). A queue with
     an unknown backlog is left out; but if only its last sample shows it, the first sum is unknown. A queue in two roles
     is one queue.
@@ -256,7 +256,7 @@ def _backlog_together(samples: _Samples, columns: NDArray[np.int64], times: Numb
     first = zip(map(_or_none, backlog[inside[:, 0], 0].tolist()), map(_or_none, ends), strict=True)
     # From then on nothing is said of the topic.
     series = np.append(times[moments], until), np.append(minimums, UNKNOWN)
-    return _Backlog(sum_before(first), _or_none(int(sums[-1])), series)
+    return _QueuesBacklog(sum_before(first), _or_none(int(sums[-1])), series)
 
 
 def _or_none(number: int) -> int | None:
