@@ -19,7 +19,9 @@ def on_config(config: Any) -> Any:
     if {"Rules": "findings.md"} not in reference:
         return config
     place = reference.index({"Rules": "findings.md"})
-    pages = [f"rules/{page.name}" for page in sorted((ROOT / "docs" / "rules").glob("*.md"))]
+    pages = [
+        f"rules/{page.name}" for page in sorted((ROOT / "docs" / "rules").glob("*.md")) if page.suffixes == [".md"]
+    ]
     reference[place] = {"Rules": ["findings.md", *pages]}
     return config
 

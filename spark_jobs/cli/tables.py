@@ -17,7 +17,7 @@ from rich.text import Text
 
 from spark_jobs.cli.terminal import SEVERITY_STYLES, print_line, printable
 from spark_jobs.domain.phrases import UNKNOWN
-from spark_jobs.show.language import translated, word
+from spark_jobs.show.language import word
 
 T = TypeVar("T")
 #: Characters between columns, and of the longest part of a name.
@@ -116,7 +116,7 @@ def table(
         drawn.add_column(heading, justify="right" if column.right else "left", overflow="fold", width=room)
     for row in rows:
         drawn.add_row(*(folded(column.drawn(row), room) for column, room in widths.items()))
-    return Group(Text(translated(title), style="table.title"), drawn)
+    return Group(Text(word(title), style="table.title"), drawn)
 
 
 def severity_text(severity: str | None) -> Text:

@@ -112,6 +112,13 @@ def test_every_sentence_of_rules_causes_and_answers_is_translated(chinese: None)
     assert [each for each in sentences if untranslated(translated(filled(each)))] == []
 
 
+def test_every_sentence_of_the_pages_of_rules_is_translated(chinese: None) -> None:
+    """But one that is the name of a strategy."""
+    texts = [text for rule in RULES for text in (rule.meaning, rule.decided_by)]
+    texts += [cause.when for rule in RULES for cause in rule.causes.values()]
+    assert [text for text in texts if word(text) == text or untranslated(word(text))] == ["CONSISTENT_HASH"]
+
+
 def filled(template: str) -> str:
     """The template with values that it may have."""
     values = defaultdict[str, object](lambda: Names(["name-1"], "client"), more="2 more consumers", threads="")

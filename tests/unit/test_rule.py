@@ -31,6 +31,36 @@ def test_without_a_name_it_lists_the_rules(typed: Typed) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        (
+            "GROUP_OFFLINE",
+            [
+                "# GROUP_OFFLINE",
+                "该组没有在线的消费者。其 Topic 有消息写入或有堆积。",
+                "- **`NO_MEMBERS`**：该组曾有消费者，或其消费位点仍在 Broker 保留的消息范围内。<br>",
+            ],
+        ),
+        (
+            "LONG_PULL_INTERVAL",
+            [
+                "**报告条件：** 其 `pullInterval` 大于 `pull_idle_seconds`（120）。依据：ProcessQueue.isPullExpired。"
+                "需要 `client_snapshots`。",
+            ],
+        ),
+    ],
+)
+def test_a_page_is_in_the_language(name: str, lines: list[str], typed: Typed) -> None:
+    assert {*lines} <= {*typed(f"rule {name} --language zh").lines}
+
+
+def test_the_list_is_in_the_language(typed: Typed) -> None:
+    first, *_, summary = typed("rule --language zh").lines
+    assert first == "DUPLICATE_CLIENT_ID: 组内多个连接使用同一个客户端 ID。"
+    assert summary.endswith(" 条规则；rebalance-audit rule NAME 解释其中一条")
+
+
+@pytest.mark.parametrize(
     ("name", "hint"), [("FLAPPING", "did you mean FLAPPING_MEMBER?"), ("X", "rebalance-audit rule lists them")]
 )
 def test_an_unknown_name_has_a_hint(name: str, hint: str, typed: Typed) -> None:

@@ -1,7 +1,9 @@
 """`python -m spark_jobs.show.text.handbook` writes the pages of the rules and the glossary from the code."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
+from contextvars import copy_context
 from pathlib import Path
 from typing import get_type_hints
 
@@ -12,6 +14,7 @@ from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.rules.commands import as_written
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.status.capacity import SIGNS, Limit, more_members_help
+from spark_jobs.show.language import AUTO, ENGLISH, LANGUAGE, LANGUAGES, translated, word
 
 _DOCS = Path(__file__).parents[3] / "docs"
 INDEX, RULE_PAGES, GLOSSARY = _DOCS / "findings.md", _DOCS / "rules", _DOCS / "glossary.md"
@@ -58,18 +61,25 @@ def index() -> str:
 
 
 def rule_pages() -> dict[Path, str]:
-    """The page of each rule, by its file."""
-    return {RULE_PAGES / f"{rule.name}.md": rule_page(rule) for rule in RULES}
+    """The page of each rule in each language, by its file."""
+    languages = (language for language in LANGUAGES if language != AUTO)
+    return {file: page for each in languages for file, page in copy_context().run(_rule_pages_in, each).items()}
+
+
+def _rule_pages_in(language: str) -> dict[Path, str]:
+    LANGUAGE.set(language)
+    ending = ".md" if language == ENGLISH else f".{language}.md"
+    return {RULE_PAGES / f"{rule.name}{ending}": rule_page(rule) for rule in RULES}
 
 
 def rule_page(rule: Rule) -> str:
-    """The page of a rule, in Markdown."""
+    """The page of a rule, in Markdown, in the language."""
     return "\n".join(_page(rule)) + "\n"
 
 
 def first_sentence(rule: Rule) -> str:
-    """The first sentence of what the rule means."""
-    return rule.meaning.partition(". ")[0].removesuffix(".") + "."
+    """The first sentence of what the rule means, in the language."""
+    return re.split(r"(?<=\.) |(?<=。)", translated(rule.meaning))[0]
 
 
 def glossary() -> str:
@@ -111,19 +121,25 @@ def _row(rule: Rule) -> str:
 
 def _page(rule: Rule) -> Iterator[str]:
     needs = "".join(f" Needs `{table}`." for table in rule.needs)
-    yield from (f"# {rule.name}", "", rule.meaning, "", f"**Reported when:** {rule.decided_by}{needs}", "")
+    decided_by = translated(f"{rule.decided_by}{needs}")
+    yield from (f"# {rule.name}", "", translated(rule.meaning), "", _filled("**Reported when:** {}", decided_by), "")
     elsewhere = defaultdict[str, list[str]](list)
     for name, cause in rule.causes.items():
         if name in _NAMES:
-            yield f"- **`{name}`**: {_text(cause.when)}: see {_link(name)}."
+            yield _filled("- **`{}`**: {}: see {}.", name, _text(cause.when), _link(name))
         elif (first := _first_with(cause)) != rule.name:
             elsewhere[first].append(f"**`{name}`**")
         else:
-            yield from (f"- **`{name}`**: {_text(cause.when)}.<br>", f"  {_text(cause.advice)}")
-    yield from (f"- {', '.join(names)}: see {_link(first)}." for first, names in elsewhere.items())
-    for title, texts in (("Commands", _commands(rule)), ("Symptoms", _symptoms(rule.name))):
+            yield from (_filled("- **`{}`**: {}.<br>", name, _text(cause.when)), f"  {_text(cause.advice)}")
+    yield from (_filled("- {}: see {}.", ", ".join(names), _link(first)) for first, names in elsewhere.items())
+    for line, texts in (("**Commands:** {}.", _commands(rule)), ("**Symptoms:** {}.", _symptoms(rule.name))):
         if text := ", ".join(dict.fromkeys(texts)):
-            yield from ("", f"**{title}:** {text}.")
+            yield from ("", _filled(line, text))
+
+
+def _filled(line: str, *texts: str) -> str:
+    """The line in the language, with the texts."""
+    return translated(line).format(*texts)
 
 
 def _link(rule: str) -> str:
@@ -131,8 +147,8 @@ def _link(rule: str) -> str:
 
 
 def _text(text: str) -> str:
-    """The text as Markdown, which takes `<name>` for a tag."""
-    return text.replace("<", "&lt;")
+    """The text in the language, as Markdown, which takes `<name>` for a tag."""
+    return word(text).replace("<", "&lt;")
 
 
 def _first_with(cause: Cause) -> str:
