@@ -15,12 +15,14 @@ from spark_jobs.cli.tables import Column, folded, table
 from spark_jobs.domain.diagnosis.table import LINES
 from spark_jobs.domain.glossary import TERMS
 from spark_jobs.domain.incidents.facts import Names
+from spark_jobs.domain.incidents.notices import OPENED, News, audit_notice
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.rules.commands import look_for
 from spark_jobs.domain.status.capacity import ADVICE
 from spark_jobs.errors import ConfigurationError
 from spark_jobs.show import language
 from spark_jobs.show.language import AUTO, ENGLISH, LANGUAGES, language_of, translated, translated_page, word
+from spark_jobs.show.text.notice_text import notice_text
 from tests.support.translated import untranslated
 from tests.unit.project.test_layers import ROOT, modules
 from tests.unit.project.test_words import literals
@@ -117,6 +119,13 @@ def test_every_sentence_of_the_pages_of_rules_is_translated(chinese: None) -> No
     texts = [text for rule in RULES for text in (rule.meaning, rule.decided_by)]
     texts += [cause.when for rule in RULES for cause in rule.causes.values()]
     assert [text for text in texts if word(text) == text or untranslated(word(text))] == ["CONSISTENT_HASH"]
+
+
+def test_a_headline_that_begins_with_a_name_stays_one_in_a_notification(chinese: None) -> None:
+    headline = "c1 and c2 in g have a slow listener"
+    notice = audit_notice("c", OPENED, "SLOW_LISTENER", headline, (0, 60_000_000), "k")._replace(severity="WARN")
+    text = notice_text(News(notice, None, (notice.incident_id,)), {}, None)
+    assert text.splitlines()[0] == "新发生 WARN g 的 c1 和 c2 监听器消费慢"
 
 
 def filled(template: str) -> str:

@@ -10,7 +10,7 @@ from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import Interval, duration_text, format_utc
 from spark_jobs.domain.model.window import from_micros, second_text
 from spark_jobs.domain.phrases import UNKNOWN, count, known_sum, names_text, printable
-from spark_jobs.show.language import translated
+from spark_jobs.show.language import translated, word
 from spark_jobs.show.rows import Key
 from spark_jobs.show.text.incident_text import advice_text, cost_texts, deletion_text
 
@@ -76,7 +76,8 @@ def notice_text(news: News, backlogs: Mapping[Key, int | None], link: str | None
 
 def _lines(news: News, backlogs: Mapping[Key, int | None], link: str | None) -> Iterator[str]:
     notice, incident = news.notice, news.incident
-    yield f"{_NEWS[notice.event].upper()} {notice.severity} {notice.headline}"
+    # Each part is a text of its own: a headline may begin with a name.
+    yield f"{word(_NEWS[notice.event].upper())} {notice.severity} {translated(printable(notice.headline))}"
     groups = f"Group{'' if len(notice.consumer_groups) == 1 else 's'} {names_text(notice.consumer_groups)}"
     id_text = f"Id {notice.incident_id}."
     if incident is None:
