@@ -16,6 +16,7 @@ from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.model.window import from_micros, second_text
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, percent_text
+from spark_jobs.show.language import translated
 from spark_jobs.show.rows import group_of
 from spark_jobs.show.status import Statuses
 from spark_jobs.show.text.incident_text import lasted_text, state_word
@@ -136,7 +137,7 @@ def _words(line: StatusLine, statuses: Statuses) -> Iterator[str]:
     yield f"{members}, queues: {queues_text(group)}, backlog {bounded(group, 'backlog_end')} ({_change(group)}),"
     yield f"peak {bounded(group, 'backlog_max')}"
     if worst:
-        yield f"id={worst.incident_id[:8]} {worst.headline}"
+        yield f"id={worst.incident_id[:8]} {translated(worst.headline)}"
 
 
 def _has_several_clusters(statuses: Statuses) -> bool:

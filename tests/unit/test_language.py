@@ -23,6 +23,7 @@ from spark_jobs.errors import ConfigurationError
 from spark_jobs.show import language
 from spark_jobs.show.language import AUTO, ENGLISH, LANGUAGES, language_of, translated, translated_page, word
 from spark_jobs.show.text.notice_text import notice_text
+from tests.support.commands import ANSWERED, Typed
 from tests.support.translated import untranslated
 from tests.unit.project.test_layers import ROOT, modules
 from tests.unit.project.test_words import literals
@@ -213,3 +214,11 @@ def test_wide_characters_have_two_columns(chinese: None) -> None:
 
 def test_a_line_of_wide_characters_is_broken_anywhere_but_before_a_closing_sign(chinese: None) -> None:
     assert folded(Text("消费者组，队列 queues"), 8).plain == "消费者\n组，队列\nqueues"
+
+
+@pytest.mark.parametrize("command", ["status", "incidents"])
+def test_a_plain_line_ends_with_its_sentence_in_the_language(
+    command: str, example_warehouse: str, typed: Typed
+) -> None:
+    lines = typed(f"{command} --language zh", warehouse=example_warehouse, code=ANSWERED).lines
+    assert any(line.endswith(" payment-service 的多个消费者共用客户端 ID 172.17.0.1@1") for line in lines), lines

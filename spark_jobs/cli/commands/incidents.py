@@ -23,6 +23,7 @@ from spark_jobs.domain.model.window import from_micros, second_text
 from spark_jobs.domain.phrases import count
 from spark_jobs.errors import UsageError
 from spark_jobs.show.incidents import Incidents, began_unseen
+from spark_jobs.show.language import translated
 from spark_jobs.show.stacks import stack_answers, stack_lines
 from spark_jobs.show.text.incident_text import (
     attention,
@@ -159,7 +160,7 @@ def _line(incident: Incident, *, with_cluster: bool) -> str:
         f"cluster={incident.cluster}" if with_cluster else "",
         _named("team", incident.teams),
         f"since={second_text(incident.opened_at)} ({lasted_text(incident)}, {state_word(incident)})",
-        f"id={incident.incident_id[:_ID]} {incident.headline}",
+        f"id={incident.incident_id[:_ID]} {translated(incident.headline)}",
     )
     return " ".join(filter(None, words))
 
