@@ -72,13 +72,7 @@ def _span_hits(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan)
     parts = without((_grows_since(step, queue, span), span.end), times_of(step, StandingCause.HELD_BACK).get(queue, ()))
     for (start, end), client_id in product([*parts], progress.owner_ids(span.place)):
         if start < end:
-            pulled = pulls_are_limit(step, client_id, queue, start, end) if client_id else None
-            cause = PULLS if pulled else FALLING_BEHIND
-            if client_id and are_unanswered(step, client_id, queue, start, end):
-                cause, pulled = UNANSWERED, None
-            elif not pulled and any(common((start, end), time) for time in pulling_by_hand(step)):
-                is_short = _is_short_of_threads(step.history.clients.get(client_id or ""), queue, start, end)
-                cause = PULL_THREADS if is_short else PULLS_BY_HAND
+            cause, pulled = _cause(step, client_id or "", queue, start, end)
             yield RuleHit(
                 *(start, end, cause, queue.topic),
                 queue=queue_at(progress, span.place, BEHIND),
@@ -88,6 +82,18 @@ def _span_hits(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan)
                 measures=measures | (pulled._asdict() if pulled else {}),
                 hint=_hint(pulled, is_on_top=is_handed_out(step, progress.interval)) or who_left(step, start, end),
             )
+
+
+def _cause(step: AuditedStep, client_id: str, queue: MessageQueue, start: int, end: int) -> tuple[str, Pulled | None]:
+    """Why the owner falls behind in the time, and its pulls, if these are the limit."""
+    if are_unanswered(step, client_id, queue, start, end):
+        return UNANSWERED, None
+    if pulled := pulls_are_limit(step, client_id, queue, start, end):
+        return PULLS, pulled
+    if not any(common((start, end), time) for time in pulling_by_hand(step)):
+        return FALLING_BEHIND, None
+    is_short = _is_short_of_threads(step.history.clients.get(client_id), queue, start, end)
+    return PULL_THREADS if is_short else PULLS_BY_HAND, None
 
 
 def _is_short_of_threads(client: ClientHistory | None, queue: MessageQueue, start: int, end: int) -> bool:

@@ -36,8 +36,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     cause = None
     for start, end in absences(step):
         same_ids = _listed(step, step.window.read_from, start) & _listed(step, end, step.window.end)
-        ran_on = {each for each in same_ids if _PID_AND_TIME.search(each) or _is_same_process(step, each, start, end)}
-        cause = _cause(step, end, cause, ran_on=bool(ran_on))
+        ran_on = any(_PID_AND_TIME.search(each) or _is_same_process(step, each, start, end) for each in same_ids)
+        cause = _cause(step, end, cause, ran_on=ran_on)
         if end <= step.window.start:
             continue
         # A step that sees only the end of it may have too few samples to show messages.
@@ -46,15 +46,13 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         queues = _queues(step, max(start, step.window.start), end)
         produced = known_sum(queue.produced for queue in queues)
         empty = (each for each in step.replayed if not each.members and each.start < end and each.end > start)
-        hint = _of_broker(queues) if cause == NO_HEARTBEATS else None
-        if cause not in (BETWEEN_RUNS, NO_HEARTBEATS):
-            hint = _hint(step, start, same_ids)
+        hints = {BETWEEN_RUNS: None, NO_HEARTBEATS: _of_broker(queues)}
         yield RuleHit(
             *(start, end, cause),
             seen_at=min(max((each.seen_at for each in empty if each.seen_at is not None), default=start), end),
             minimum_seen_seconds=step.settings.thresholds.settled_seconds,
             measures={"backlog_end": known_sum(queue.backlog_end for queue in queues), "produced": produced},
-            hint=hint,
+            hint=hints[cause] if cause in hints else _hint(step, start, same_ids),
         )
 
 
