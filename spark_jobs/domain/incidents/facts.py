@@ -43,7 +43,7 @@ def incident(roots: Sequence[Thread], symptoms: Sequence[Thread], rules: Mapping
         causes=tuple(dict.fromkeys(cause for thread in roots for cause in thread.causes)),
         severity=max((thread.worst.severity for thread in threads), key=SEVERITIES.index),
         headline=_headline(rule, current_roots, worst_root.part(rule)),
-        opened_at=first_root.start,
+        opened_at=min(thread.start for thread in lasting),
         resolved_at=None if until == END_OF_TIME else until,
         last_seen_at=max(thread.end for thread in lasting),
         consumer_groups=groups,
