@@ -31,7 +31,7 @@ GROUP_STATUS = Table(
             "of `backlog_end`: UNFILTERED if the group skips messages that count here, else MEASURED; null: unknown",
         ),
         required("unknown_queues", INTEGER, "queues whose last sample is unknown (never committed) or missing"),
-        Field("oldest_message_ms", LONG, "highest age of the oldest waiting message"),
+        Field("oldest_message_ms", LONG, "ms for which the oldest waiting message had waited, at most"),
         Field("produced_messages_per_second", DOUBLE, "messages produced per second"),
         Field("consumed_messages_per_second", DOUBLE, "messages consumed per second"),
         Field("utilization", DOUBLE, "messages produced ÷ what members can consume; null, as the next four: unknown"),

@@ -32,7 +32,7 @@ QUEUE_PROGRESS = Table(
         Field("lag_first", LONG, "messages at the first sample; null: unknown"),
         Field("lag_last", LONG, "messages at the last sample; null: unknown"),
         Field("lag_max", LONG, "messages, the most of any sample"),
-        Field("age_ms", LONG, "ms since the last consumed message was stored: the oldest waiting message is no older"),
+        Field("age_ms", LONG, "ms for which the oldest waiting message has waited, at most"),
         Field("verdict", STRING, "STOP, REWIND, STALL, WARN or OK: worst window of samples; null: unknown"),
     ),
     key=(*OF_TOPIC.names, "interval_start", *OF_QUEUE.names),

@@ -17,6 +17,8 @@ from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings
 #: Some of the queues of a topic's samples: all of them in their order, or the places of their columns.
 Columns = Numbers | slice
 Number = TypeVar("Number", np.int64, np.bool_)
+#: A queue is consumed as messages come, if none waits for longer: twice the default distance of commits.
+_CONSUMED_MS = 10_000
 
 
 class Extents(NamedTuple):
@@ -180,6 +182,22 @@ def previous_rows(present: Mask) -> Matrix:
     before = np.full(present.shape, -1, dtype=np.int64)
     before[1:] = latest_rows(present)[:-1]
     return np.where(present, before, -1)
+
+
+def oldest_ms(samples: OffsetSamples, row: Matrix, column: Matrix) -> Matrix:
+    """How long the oldest message that waits at these samples has waited, at most, in ms; `UNKNOWN`: none waits, or it
+    is unknown. It is younger than the message before it, and than the last sample at which the queue ended before it.
+    """
+    age = age_ms(samples.times[row], samples.last_timestamp[row, column], samples.lag[row, column])
+    is_old = age > _CONSUMED_MS
+    for place in np.unique(column[is_old]).tolist():
+        chosen = is_old & (column == place)
+        known = np.flatnonzero(samples.end_offset[:, place] != UNKNOWN)
+        ends, at = np.maximum.accumulate(samples.end_offset[known, place]), row[chosen]
+        before = ends.searchsorted(samples.consumed_to[at, place], side="right") - 1
+        since = (samples.times[at] - samples.times[known[before]]) // MILLISECOND
+        age[chosen] = np.where(before >= 0, np.minimum(age[chosen], since), age[chosen])
+    return age
 
 
 def age_ms(at: Matrix, stored: Matrix, lag: Matrix) -> Matrix:

@@ -120,6 +120,17 @@ def test_the_age_is_that_of_the_last_consumed_message_where_messages_wait() -> N
     assert numbers(backlog.by_minute()["oldest_message_ms"]) == [60_000, None]
 
 
+def test_a_message_is_younger_than_the_last_sample_that_ended_before_it() -> None:
+    """After ten quiet minutes one comes between 60 s and 90 s; by 120 s another one counts again, as the offset went
+    back, and no sample ended before that.
+    """
+    stored = micros(-600) // 1000
+    ends = {0: (9, 9), 60: (9, 9), 90: (10, 9), 120: (10, 8)}
+    samples = offsets([("b", 0)], {at: [(end, to, to, stored)] for at, (end, to) in ends.items()})
+    (backlog,) = backlogs(samples, replayed(0, 3600, {("b", 0): (0,)}))
+    assert numbers(backlog.age_ms) == [None, None, 30_000, 720_000]
+
+
 def test_without_any_known_backlog_there_is_no_quality() -> None:
     (backlog,) = backlogs(offsets(QUEUES, {0: ["9/?", "9/?"]}))
     assert backlog.quality is None
