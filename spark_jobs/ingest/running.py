@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TypeVar
 
 from spark_jobs.ingest import fields
 from spark_jobs.ingest.bodies import Columns, in_order, message_model, subscription
@@ -9,13 +10,14 @@ from spark_jobs.ingest.fields import Record
 from spark_jobs.ingest.files import RejectedError, RejectReason
 
 Reader = Callable[[object, str], object]
+T = TypeVar("T")
 
 
 def _subscriptions(value: object, path: str) -> list[Columns]:
     return in_order(subscription(data.required("topic", fields.name), data) for data in fields.records(value, path))
 
 
-def _digits(read: Reader, value: object, path: str) -> object:
+def _digits(read: Callable[[object, str], T], value: object, path: str) -> T:
     """The value that `read` makes of the integer in a text."""
     written = fields.text(value, path)
     digits = written.removeprefix("-")
@@ -24,7 +26,7 @@ def _digits(read: Reader, value: object, path: str) -> object:
     return read(int(written), path)
 
 
-def _long(value: object, path: str) -> object:
+def _long(value: object, path: str) -> int:
     """An integer, which C++ clients write as a text (rocketmq-client-cpp, `ProcessQueueInfo::toJson`)."""
     return _digits(fields.integer, value, path) if isinstance(value, str) else fields.integer(value, path)
 
@@ -41,16 +43,31 @@ def _owned_queues(value: object, path: str) -> list[Columns]:
             "queue_id": queue_id,
             "locked": queue.optional("locked", fields.boolean),
             "dropped": queue.optional("droped", fields.boolean),
-            "cached_count": queue.optional("cachedMsgCount", fields.int32),
+            **_in_hand(queue),
             "cached_mib": queue.optional("cachedMsgSizeInMiB", fields.int32),
-            "cached_min_offset": queue.optional("cachedMsgMinOffset", _long),
-            "cached_max_offset": queue.optional("cachedMsgMaxOffset", _long),
             "commit_offset": queue.optional("commitOffset", _long),
             "last_pull": queue.optional("lastPullTimestamp", _long),
             "last_consume": queue.optional("lastConsumeTimestamp", _long),
             "last_lock": queue.optional("lastLockTimestamp", _long),
         }
     return in_order(queues.values())
+
+
+def _in_hand(queue: Record) -> Columns:
+    """Number of messages of the queue that the client holds, and their first and last offset. An orderly consumer has
+    those that its listener took, and that are not committed, in a map of their own (`ProcessQueue.takeMessages`).
+    """
+    count, taken = (queue.optional(f"{name}MsgCount", fields.int32) for name in ("cached", "transaction"))
+    names = [name for name, messages in (("cached", count), ("transaction", taken)) if messages] or ["cached"]
+    firsts, lasts = (
+        [at for name in names if (at := queue.optional(f"{name}Msg{end}Offset", _long)) is not None]
+        for end in ("Min", "Max")
+    )
+    return {
+        "cached_count": None if count is None else count + (taken or 0),
+        "cached_min_offset": min(firsts, default=None),
+        "cached_max_offset": max(lasts, default=None),
+    }
 
 
 def _lock_refused(value: object, path: str) -> list[Columns]:

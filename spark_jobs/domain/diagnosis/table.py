@@ -290,7 +290,9 @@ LINES: tuple[TableLine, ...] = (
         _is_retried_in_place,
         "an orderly listener rejects the message at the committed offset again and again",
         "Look for the listener's exception of this message. A restart fetches it again. Skip it, or set "
-        "maxReconsumeTimes: orderly consumers retry without a limit by default, then it becomes a dead letter.",
+        "maxReconsumeTimes: orderly consumers retry without a limit by default, then it becomes a dead letter. A Go "
+        "listener that returns ConsumeRetryLater in order blocks its queues until a restart (rocketmq-client-go issue "
+        "#1229).",
         "RETRIED_IN_PLACE",
         headline="One message of {queues} fails again and again in {groups}, and all behind it wait",
         rules=("CONSUME_FAILING",),

@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.bodies import COMMITTED, CONNECTIONS, ROUTE, RUNNING, STATS, TOPIC_STATS, line, rejection, row
 
+Numbers = tuple[int, int, int]
+
 CAPTURED_AT = datetime(2026, 11, 21, 2, 2, 27, 799000, UTC)
 
 
@@ -170,6 +172,27 @@ def test_running_info() -> None:
             ],
         }
     )
+
+
+@pytest.mark.parametrize(
+    ("cached", "taken", "in_hand"),
+    [
+        ((3, 10, 12), (2, 8, 9), (5, 8, 12)),
+        ((0, 0, 0), (1, 0, 0), (1, 0, 0)),
+        ((0, 0, 0), (2, 8, 9), (2, 8, 9)),
+        ((3, 10, 12), (0, 0, 0), (3, 10, 12)),
+        ((0, 0, 0), (0, 0, 0), (0, 0, 0)),
+    ],
+)
+def test_messages_in_an_orderly_listener_are_in_hand(cached: Numbers, taken: Numbers, in_hand: Numbers) -> None:
+    """A client writes 0 for the offsets of nothing (`ProcessQueue.fillProcessQueueInfo`)."""
+    numbers = (
+        f'"{name}MsgCount":{count},"{name}MsgMinOffset":{first},"{name}MsgMaxOffset":{last}'
+        for name, (count, first, last) in (("cached", cached), ("transaction", taken))
+    )
+    queue = f'{{"brokerName":"b","queueId":1,"topic":"t"}}:{{{",".join(numbers)}}}'
+    (owned,) = row(line("running", body=f'{{"mqTable":{{{queue}}}}}'))["owned_queues"]
+    assert tuple(owned[f"cached_{name}"] for name in ("count", "min_offset", "max_offset")) == in_hand
 
 
 def test_what_a_client_does_not_say_is_null_not_empty() -> None:
