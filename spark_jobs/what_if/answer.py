@@ -1,5 +1,6 @@
 """The capacity answer in a number: a step's greatest backlog, had been done what the answer says."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -38,25 +39,30 @@ def advice_in_numbers(step: AuditedStep, configured: StrategySettings, group: Gr
     It goes by the snapshots of the step's own window, whatever else the history holds.
     """
     held_back = worst(group.held_back) if group.held_back else None
-    case = _case(held_back) if held_back and held_back.queues else None
-    if held_back is None or case is None:
+    cases = _cases(held_back) if held_back and held_back.queues else []
+    if held_back is None or not cases:
         return None
     own = replace(step, history=replace(step.history, offsets=_own_samples(step)))
-    compared = _compared(own, held_back, case, configured)
+    compared = _compared(own, held_back, cases, configured)
     if isinstance(compared, str):
         says_so = group.unknown_queues or group.unknown_at_first
         return None if says_so else f"How large the backlog would have been otherwise is unknown: {compared}."
-    (played,), highest = compared.cases, compared.recorded.highest or 0
-    answer = f"With {case.label} the highest backlog would have been {_about(played)} instead of {highest:,}."
-    did_not_help = (played.highest or 0) >= _NO_HELP * highest
+    highest, first, last = compared.recorded.highest or 0, _about(compared.cases[0]), _about(compared.cases[-1])
+    answer = f"With {cases[0].label} the highest backlog would have been {first} instead of {highest:,}."
+    if last != first:
+        answer += f" With {cases[-1].label} it would have been {last}."
+    did_not_help = (compared.cases[0].highest or 0) >= _NO_HELP * highest
     return answer + (_hot_queue(own) if did_not_help else "")
 
 
-def _case(held_back: HeldBack) -> Case | None:
+def _cases(held_back: HeldBack) -> Sequence[Case]:
+    """What the answer says: where more members help, the fewest, and one for each queue."""
     if not more_members_help(held_back.limit):
-        return _COUNTERFACTUALS.get(held_back.limit)
-    more = more_members(held_back)
-    return Case(count(more, "more member" if held_back.members else "member"), members=Change("+", more))
+        case = _COUNTERFACTUALS.get(held_back.limit)
+        return [case] if case else []
+    fewest, unit = more_members(held_back), "more member" if held_back.members else "member"
+    numbers = sorted({fewest, max(held_back.readable - held_back.members, fewest)})
+    return [Case(count(more, unit), members=Change("+", more)) for more in numbers]
 
 
 def _own_samples(step: AuditedStep) -> dict[str, OffsetSamples]:
@@ -72,16 +78,20 @@ def _own_samples(step: AuditedStep) -> dict[str, OffsetSamples]:
     return own
 
 
-def _compared(step: AuditedStep, held_back: HeldBack, case: Case, configured: StrategySettings) -> Comparison | str:
-    """The recorded outcome alongside that of the case, or the reason why nothing can be said."""
+def _compared(
+    step: AuditedStep, held_back: HeldBack, cases: Sequence[Case], configured: StrategySettings
+) -> Comparison | str:
+    """The recorded outcome alongside those of the cases, or the reason why nothing can be said."""
     if any(interval.has_popping_members for interval in step.intervals):
         return "the simulation does not cover POP"
     if any(member.parameters.holders is not None for interval in step.replayed for member in interval.members or ()):
         return "the strategy is not known"
-    if case.changes and not throughputs(step.history.clients, step.window.read_from, step.window.end):
+    if any(case.changes for case in cases) and not throughputs(
+        step.history.clients, step.window.read_from, step.window.end
+    ):
         return "the members do not report how fast they are"
     try:
-        compared = compare([step], [case], with_new_room(configured, [step]))
+        compared = compare([step], cases, with_new_room(configured, [step]))
     except StrategyError:
         return "the pattern for rooms does not find that of a member with another id"
     if compared is None:
@@ -92,14 +102,13 @@ def _compared(step: AuditedStep, held_back: HeldBack, case: Case, configured: St
 def _why_unknown(compared: Comparison, held_back: HeldBack) -> str | None:
     """None: something can be said."""
     highest, error = compared.recorded.highest, compared.error
-    (case,) = compared.cases
     if highest is None or highest < held_back.messages * _PLAYED:
         return "most of it was in queues with an unknown offset or owner, or in retry topics"
-    if case.highest is None:
+    if any(case.highest is None for case in compared.cases):
         return "no member was seen to consume, or reports how fast it is"
     if error is None or error > model_error(highest):
         return "the simulation does not reproduce the recorded backlog either"
-    if case.at_most and case.highest >= highest:
+    if all(case.at_most and (case.highest or 0) >= highest for case in compared.cases):
         return "the members do not report how fast they are, and were never seen at their limit"
     return None
 
