@@ -220,7 +220,7 @@ def test_one_group_is_a_paragraph() -> None:
         "  oldest message  had waited 1 min 30 s",
         "  caught up       in 1 h 30 min at its last pace",
         "  deletion        the broker may delete the first waiting message in 2 d 00 h",
-        "  rates           1,234.6 messages/s produced, 0.0 messages/s consumed",
+        "  rates           1,234.6 messages/s produced, 0.0 messages/s consumed, or skipped by the subscription",
         "  utilization     15 % of what all members can consume; the busiest one does 157 % of what its consume "
         "threads can do; 12.3 more messages/s until it falls behind",
         "  more consumers? Nothing to help. (NO_BACKLOG)",

@@ -84,8 +84,7 @@ def _paragraph(line: StatusLine) -> Iterator[tuple[str, str]]:
     yield "oldest message", _oldest(group)
     yield "caught up", _caught_up(group)
     yield "deletion", _deletion(group)
-    produced, consumed = group["produced_messages_per_second"], group["consumed_messages_per_second"]
-    yield "rates", f"{rate_text(produced)} messages/s produced, {rate_text(consumed)} messages/s consumed"
+    yield "rates", _rates(group)
     yield "utilization", _utilization(group)
     yield "more consumers?", f"{group['advice']} ({group['bottleneck']})"
 
@@ -121,6 +120,13 @@ def _backlog_notes(group: Group) -> Iterable[str]:
         yield f"unknown for {count(group['unknown_queues'], 'queue')}"
     if group.get("backlog_is_minimum"):
         yield "messages that clients hold do not count"
+
+
+def _rates(group: Group) -> str:
+    """Messages produced and consumed; an offset moves past what the subscription skips, too."""
+    produced, consumed = group["produced_messages_per_second"], group["consumed_messages_per_second"]
+    rates = f"{rate_text(produced)} messages/s produced, {rate_text(consumed)} messages/s consumed"
+    return f"{rates}, or skipped by the subscription" if group["lag_quality"] == LagQuality.UNFILTERED else rates
 
 
 def _oldest(group: Group) -> str:

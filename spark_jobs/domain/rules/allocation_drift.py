@@ -109,6 +109,7 @@ def _detail(finding: Finding) -> str:
 
 RULE = Rule(
     name="ALLOCATION_DRIFT",
+    ended="members had their shares again",
     headline="{members} in {groups} {members:holds|hold} other queues than {members:its share|their shares}",
     detail=_detail,
     meaning="Clients do not hold their assigned queues, or two clients hold one. The advice names the inputs that "

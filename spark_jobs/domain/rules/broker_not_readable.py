@@ -147,7 +147,8 @@ def _broker_hits(
         if place == 0 and last_hour is not None:
             backlogs = held_backlog(samples, broker, *around(step, last_hour)) | backlogs
         more = {"severity": span.severity or _severity(step, span), "explanation": span.explanation}
-        for queue in (queue for queue, backlog in backlogs.items() if backlog > 0):
+        is_gone = span.cause == TOPIC_GONE and any(backlogs.values())
+        for queue in (queue for queue, backlog in backlogs.items() if backlog > 0 or is_gone):
             end = _followed(step, samples, queue, span) if span.cause == LEFT_ROUTE else span.end
             yield _hit((span.start, end), span.cause, topic, queue, sum(backlogs.values()), **more)
 
@@ -186,9 +187,9 @@ def _removed_hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _detail(finding: Finding) -> str:
-    """The queues that were removed, and the messages that they hold; or the topic that is gone."""
+    """The queues that were removed, and the messages that they hold; or that the broker is up."""
     if finding.cause == TOPIC_GONE:
-        return f"the topic {finding.topic} is gone there, and the broker is up"
+        return "the broker is up"
     if finding.cause != QUEUES_REMOVED:
         return ""
     names = queue_ranges({(queue.broker_name, queue.queue_id) for queue in finding.evidence.queues})
@@ -290,6 +291,7 @@ RULE = Rule(
             "`persistent_after_seconds` on)",
             "No broker is down: somebody deleted the topic, and its messages are gone. Create it again, or end the "
             "group's subscription. If it was not deleted, compare `mqadmin topicRoute` of each name server.",
+            headline="{topics} {topics:is|are} gone from {brokers}, and {groups} {groups:subscribes|subscribe} to it",
             commands=(ROUTE,),
         ),
         NO_READ_PERMISSION: Cause(

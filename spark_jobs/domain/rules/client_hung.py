@@ -191,6 +191,7 @@ CLIENT_HUNG = Rule(
 )
 GHOST_MEMBER = Rule(
     name="GHOST_MEMBER",
+    ended="brokers no longer listed the client",
     headline="{subjects} {subjects:is|are} listed in {groups}, but {subjects:has|have} no consumer there: "
     "{subjects:its|their} queues are not consumed",
     meaning="Brokers list a client whose process has no consumer of the group any more. Its queues are not consumed. "

@@ -139,6 +139,7 @@ def _busy_members(step: AuditedStep, hit: RuleHit) -> Sequence[str]:
 
 RULE = Rule(
     name="CONSUMER_LAGGING",
+    ended="the group no longer fell behind",
     headline="Consumers of {groups} cannot keep up with {queues}",
     meaning="The consumer is slower than the producers. It makes progress, but its lag never decreased in the window.",
     decided_by="[Verdict](../replay.md#progress-and-verdicts) WARN for `stalled_after_seconds`, in a queue with an "

@@ -70,6 +70,7 @@ _SLOWER = "The consumer is slow, not the broker: make the listener faster or giv
 
 RULE = Rule(
     name="FLOW_CONTROLLED",
+    ended="the client was below its limit again",
     headline="{subjects} in {groups} {subjects:has|have} reached {subjects:its cache limit|their cache limits} and "
     "{subjects:stops|stop} pulling {queues}",
     meaning="A client has cached so many messages of a queue that it stops pulling. This flow control means that the "

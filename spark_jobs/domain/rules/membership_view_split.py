@@ -229,6 +229,7 @@ def _broker(finding: Finding) -> str | None:
 
 RULE = Rule(
     name="MEMBERSHIP_VIEW_SPLIT",
+    ended="all of them listed the same members again",
     headline="Brokers list different members of {groups}",
     detail=_detail,
     broker=_broker,

@@ -115,6 +115,7 @@ MIXED_STRATEGIES = Rule(
 )
 MIXED_CLIENTS = Rule(
     name="MIXED_CLIENTS",
+    ended="all members were of one kind again",
     headline="Consumers of {groups} are incompatible clients",
     meaning="Clients compute the strategy differently, by language or version, or have different message models.",
     decided_by="By language and version in the broker's list (unknown: as current Java). Message models as clients "

@@ -247,6 +247,7 @@ def best_change(measures: Mapping[str, float | None]) -> str:
 
 RULE = Rule(
     name="NEAR_CAPACITY",
+    ended="the load was lower again",
     headline="{subjects} in {groups} {subjects:consumes nearly as much as it|consume nearly as much as they} can",
     meaning="A member is near the limit of what it can consume. `with_…`: the utilization after each change. The "
     "advice names the best one.",

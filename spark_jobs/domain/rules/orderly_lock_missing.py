@@ -79,6 +79,7 @@ def _detail(finding: Finding) -> str:
 
 RULE = Rule(
     name="ORDERLY_LOCK_MISSING",
+    ended="the owners had their locks again",
     headline="{subjects} in {groups} {subjects:owns|own} queues, but {subjects:does|do} not hold the "
     "broker's lock on them",
     meaning="An orderly consumer owns a queue without the broker's lock on it. It consumes nothing from the queue, "

@@ -117,6 +117,7 @@ def _queue_hits(
 
 POP_REDELIVERING = Rule(
     name="POP_REDELIVERING",
+    ended="messages were acknowledged in time again",
     headline="{groups} {groups:gets|get} many popped messages again",
     meaning="Members do not acknowledge popped messages in time. After the invisible time (60 s, `popInvisibleTime`) "
     "the broker moves a message to the POP retry topic, from which it is popped again; after 16 times it goes to the "
@@ -137,6 +138,7 @@ POP_REDELIVERING = Rule(
 )
 POP_REVIVE_STUCK = Rule(
     name="POP_REVIVE_STUCK",
+    ended="the broker revived messages again",
     headline="{brokers} {brokers:does|do} not deliver unacknowledged popped messages again",
     meaning="A broker does not deliver unacknowledged messages of POP groups again. A thread that reads one of its "
     "revive queues (`rmq_sys_REVIVE_LOG_` + cluster, group `CID_RMQ_SYS_REVIVE_GROUP`) makes no progress.",

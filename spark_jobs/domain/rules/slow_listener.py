@@ -12,7 +12,7 @@ from spark_jobs.domain.kernel.client_spans import busy_spans, seen_twice
 from spark_jobs.domain.kernel.consume_statuses import ResponseTimes, slowed_listeners, status_samples
 from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.finding import RuleHit
-from spark_jobs.domain.model.history import RETRY, ClientHistory
+from spark_jobs.domain.model.history import RETRY, UNKNOWN, ClientHistory
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, Time, common, islands, second_text
@@ -23,6 +23,8 @@ from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 from spark_jobs.domain.rules.standing import BEHIND
 
 _MINUTE, _SEVERAL, _NEARLY_ALL = 60 * SECOND, 2, 0.8
+#: So many times what came before is much more.
+_MORE = 1.5
 #: `DefaultMQPushConsumer.popInvisibleTime`.
 _INVISIBLE_MS = 60_000
 ALL_THREADS_BUSY = "ALL_THREADS_BUSY"
@@ -44,7 +46,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 _has_fewer_threads(step, client_id, busy_span),
                 _had_more_threads(step, busy_span),
                 _starves(step.history.clients[client_id], busy_span),
-                _became_slower(step, step.history.clients[client_id], busy_span),
+                _became_slower(step, step.history.clients[client_id], busy_span) or _more_came(step, busy_span),
                 _when_members_leave(step, spans, busy_span),
                 does_not_scale(),
             )
@@ -165,6 +167,29 @@ def _became_slower(step: AuditedStep, client: ClientHistory, span: Span[BusyClie
     return f"A message of {topic} took {before:,.0f} ms at {at}, and {after:,.0f} ms at {until}."
 
 
+def _more_came(step: AuditedStep, span: Span[BusyClient]) -> str | None:
+    """A sentence, if much more came meanwhile than before, which is known of so long a time as a verdict needs. Clients
+    report what they consumed in the minute before.
+    """
+    start, end = step.window.observed_from, span.start - _MINUTE
+    before, since = _pace(step, start, end), _pace(step, span.start, span.end)
+    if end - start < step.settings.thresholds.verdict_window_seconds * SECOND or not since >= _MORE * before > 0:
+        return None
+    return f"Since {second_text(span.start)} {since:,.1f} messages/s came, before {before:,.1f}."
+
+
+def _pace(step: AuditedStep, start: int, end: int) -> float:
+    """Messages a second that came to the group's ordinary topics in `[start, end)`, by samples that know all ends."""
+    pace = 0.0
+    for topic, samples in step.history.offsets.items():
+        rows = samples.inside(start, end)
+        known = (samples.end_offset[rows] != UNKNOWN).all(axis=1)
+        ends, times = samples.end_offset[rows][known], samples.times[rows][known]
+        if len(times) > 1 and not topic.startswith(RETRY):
+            pace += float((ends[-1] - ends[0]).sum()) * SECOND / float(times[-1] - times[0])
+    return pace
+
+
 def _when_members_leave(step: AuditedStep, spans: Iterable[Span[BusyClient]], last: Span[BusyClient]) -> str | None:
     """A sentence, if threads became busy because members had left: several times, or without coming back until the end
     of the `last` span. Clients report what they consumed in the minute before.
@@ -202,6 +227,7 @@ def _hit(
 
 RULE = Rule(
     name="SLOW_LISTENER",
+    ended="the listeners kept up again",
     headline="{subjects} in {groups} {subjects:has|have} a slow listener",
     meaning="The listener, or a service that it calls, keeps all threads of a client busy. Or it became slower: "
     "`usual_…` are the response times before. `busy_threads`: at least so many are busy.",
@@ -214,6 +240,7 @@ RULE = Rule(
             "Make the listener faster, or give the client more consume threads: raise consumeThreadMin, and "
             "consumeThreadMax if it is less. consumeThreadMax alone adds none (RocketMQ issue #5290). "
             "`status` answers whether more consumers would have helped.",
+            headline="All consume threads of {subjects} in {groups} are busy",
             commands=(THREAD_DUMP,),
         ),
         RESPONSE_TIME_ROSE: Cause(

@@ -188,6 +188,7 @@ _DECIDED_BY = (
 )
 CONSUMER_STOPPED = Rule(
     name="CONSUMER_STOPPED",
+    ended="the offsets moved again",
     headline="Consumers of {groups} stopped committing offsets for {queues}",
     meaning="A consumer stopped committing offsets while messages wait. It had made progress before.",
     decided_by=_DECIDED_BY,
@@ -198,6 +199,7 @@ CONSUMER_STOPPED = Rule(
 )
 CONSUMER_STALLED = Rule(
     name="CONSUMER_STALLED",
+    ended="the offsets moved again",
     headline="Consumers of {groups} make no progress in {queues}",
     meaning="The queue has a backlog, but its consumer offset does not advance, nor did it since its owner has it.",
     decided_by=_DECIDED_BY,
@@ -218,6 +220,7 @@ CONSUMER_STALLED = Rule(
 )
 OFFSET_HELD_BACK = Rule(
     name="OFFSET_HELD_BACK",
+    ended="the offset moved on",
     headline="One message holds back the offset of {queues} in {groups}, while the client consumes the queue",
     meaning="One unfinished message holds back the committed offset of its queue. The client consumes the messages "
     "behind it: the backlog that brokers show is not real, and a restart consumes them again.",

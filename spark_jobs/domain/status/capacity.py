@@ -209,9 +209,10 @@ ADVICE: dict[Limit, str] = {
     "{peak}. Look at the broker that lists fewer.",
     Limit.UNREADABLE_QUEUES: "No: consumers could not read some queues, and {peak}. Make them readable "
     "(readQueueNums, the topic's read permission, or the broker's brokerPermission).",
-    Limit.ALLOCATION_DRIFT: "No: members did not take all queues of their share, and {peak}. Restart them.",
-    Limit.STUCK_CONSUMER: "No: a consumer was stuck while it owned queues, and {peak}. Take a thread dump of it, and "
-    "restart it.",
+    Limit.ALLOCATION_DRIFT: "No: members did not take all queues of their share, and {peak}. Restart them, if "
+    "they still do not.",
+    Limit.STUCK_CONSUMER: "No: a consumer was stuck while it owned queues, and {peak}. If it still is, take a "
+    "thread dump of it, and restart it.",
     Limit.EXPIRED: "No: {peak}, and the broker has probably deleted them. Reset the group to the newest offset.",
     Limit.SUSPENDED: "No: a client fetched nothing of its queues, and {peak}. It was suspended by code, or its pulls "
     "were refused: its log says which.",
@@ -222,7 +223,7 @@ ADVICE: dict[Limit, str] = {
     Limit.COMMITS_SELDOM: "Unknown: offsets are committed seldom, all queues at once, so that the lag between says "
     "nothing.",
     Limit.HELD_BACK: "No: one message that is not finished held back the offset of a queue, and {peak}. Restart its "
-    "owner.",
+    "owner, if it still does.",
     Limit.FILTERED: "Unknown: the group subscribes to some messages only, and {peak}, which may all be other ones.",
     Limit.PRODUCER_SKEW: "No: few of the queues received the messages, and {peak}. Spread the keys over more queues.",
     Limit.NO_MASTER: "No: a broker had no master, consumers got nothing of its queues, and {peak}. Bring the master "

@@ -167,6 +167,13 @@ def test_a_broker_that_is_up_lacks_the_topic(perms: str, other: str, expected: l
     assert [(span(hit), hit.cause, hit.severity) for hit in RULE.hits(step)] == expected
 
 
+@pytest.mark.parametrize(("sample", "queues"), [("9/9 10/7 9/9 -", [0, 1]), ("9/9 7/7 9/9 -", [])])
+def test_all_queues_of_a_topic_that_is_gone_count_if_messages_waited_in_one(sample: str, queues: list[int]) -> None:
+    step = step_with("6 - - - 6", {90: sample})
+    step = replace(step, routes={**step.routes, "other": spans("6 6 6 6 6", 100)})
+    assert [hit.queue and hit.queue.queue_id for hit in RULE.hits(step)] == queues
+
+
 @pytest.mark.parametrize(
     ("others", "cause"),
     [

@@ -147,6 +147,25 @@ def test_members_had_more_threads_before(
 
 
 @pytest.mark.parametrize(
+    ("topic", "before", "since", "says"),
+    [
+        ("t", 10, 24, "Since 2026-03-01T10:03:20Z 24.0 messages/s came, before 10.0."),
+        ("t", 10, 15, "Since 2026-03-01T10:03:20Z 15.0 messages/s came, before 10.0."),
+        ("t", 10, 14, None),
+        ("t", 0, 24, None),
+        ("%RETRY%g", 10, 24, None),
+    ],
+)
+def test_threads_that_became_busy_as_more_came_say_so(topic: str, before: int, since: int, says: str | None) -> None:
+    """The client is busy from 200 s to 320 s; more comes from 160 s on, to the first of two queues."""
+    ends = {second: before * second + max(second - 160, 0) * (since - before) for second in range(-300, 700, 20)}
+    read = {topic: offsets([("b", 0), ("b", 1)], {at: [f"{end + 9000}/0", "5/0"] for at, end in ends.items()})}
+    step = audited("busy")
+    (hit, *_) = RULE.hits(replace(step, history=replace(step.history, offsets=read)))
+    assert says in (hit.hint or "") if says else "messages/s came" not in (hit.hint or "")
+
+
+@pytest.mark.parametrize(
     ("took_ms", "reason", "is_named"),
     [
         (60_001.0, Reason.POP_ALL_QUEUES, True),
