@@ -21,27 +21,18 @@ _SHARED = {
 
 
 def handbook() -> str:
-    """The page: the frame, a section per source, and an item per result: messages explain what is a bug."""
+    """The page: the frame, and a section per source. Results have none: messages explain what is a bug."""
     shared = "\n".join(f"- `{'…' * name.startswith('_')}{name}`: {says}" for name, says in _SHARED.items())
     sources = "\n\n".join("\n".join(_section(suite)) for suite in SUITES if suite.table in SOURCES)
-    results = "\n".join(map(_item, (suite for suite in SUITES if suite.table not in SOURCES)))
-    frame = _FRAME.read_text(encoding="utf-8")
-    return frame.replace("{sources}", sources).replace("{results}", results).replace("{shared}", shared)
+    return _FRAME.read_text(encoding="utf-8").replace("{sources}", sources).replace("{shared}", shared)
 
 
 def _section(suite: Suite) -> Iterator[str]:
-    expectations = (*suite.expectations, KEYS_ARE_UNIQUE)
-    shared = [each.name for each in expectations if each.name.endswith(tuple(_SHARED))]
-    yield from (f"### {suite.table.name}", "", f"Shared: {', '.join(f'`{name}`' for name in shared)}.", "")
-    for each in expectations:
-        if each.name not in shared:
+    yield from (f"### {suite.table.name}", "")
+    for each in suite.expectations:
+        if not each.name.endswith(tuple(_SHARED)):
             warns = " Else exit code 2." if each.severity is Severity.WARNING else ""
             yield f"- `{each.name}`: {each.says}{warns}"
-
-
-def _item(suite: Suite) -> str:
-    names = (f"`{each.name}`" + " (exit code 2)" * (each.severity is Severity.WARNING) for each in suite.expectations)
-    return f"- **{suite.table.name}**: {', '.join(names)}, `{KEYS_ARE_UNIQUE.name}`."
 
 
 if __name__ == "__main__":

@@ -5,9 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextvars import copy_context
 from pathlib import Path
-from typing import get_type_hints
 
-from spark_jobs.domain.diagnosis.facts import Facts
 from spark_jobs.domain.diagnosis.table import LINES, TableLine
 from spark_jobs.domain.glossary import TERMS, Term
 from spark_jobs.domain.rules.catalog import RULES
@@ -38,14 +36,11 @@ owner. A fact that was not recorded is unknown. The first line below that fits i
 Why a group falls behind while its offsets advance is decided by the table of
 [bottlenecks](findings.md#would-more-consumers-have-helped).
 
-## Facts
-
-{facts}
-
 ## Causes
 
 In this order. If no other rule is named, [CONSUMER_STOPPED](rules/CONSUMER_STOPPED.md) reports a queue whose offset
-moved before, and [CONSUMER_STALLED](rules/CONSUMER_STALLED.md) one whose offset did not.
+moved before, and [CONSUMER_STALLED](rules/CONSUMER_STALLED.md) one whose offset did not. The page of CONSUMER_STALLED,
+or of the named rule, says what to do.
 
 {lines}
 """
@@ -88,20 +83,14 @@ def glossary() -> str:
 
 
 def diagnosis() -> str:
-    """The page: the facts with their values, and an item per line of the table."""
-    return _DIAGNOSIS_FRAME.format(facts="\n".join(_facts()), lines="\n".join(map(_line, LINES)))
-
-
-def _facts() -> Iterator[str]:
-    for name, kind in get_type_hints(Facts).items():
-        values = "yes or no" if kind is bool else ", ".join(f"`{value}`" for value in kind)
-        yield f"- `{name}`: {values}"
+    """The page: an item per line of the table."""
+    return _DIAGNOSIS_FRAME.format(lines="\n".join(map(_line, LINES)))
 
 
 def _line(line: TableLine) -> str:
     rule, *more = line.rules
     reported_by = "" if more else f" Reported by [{rule}](rules/{rule}.md)."
-    return f"1. **`{line.cause}`**: {_text(line.when)}.{reported_by}<br>\n   {_text(line.advice)}"
+    return f"1. **`{line.cause}`**: {_text(line.when)}.{reported_by}"
 
 
 def _term(term: Term) -> str:

@@ -113,6 +113,12 @@ def test_the_readme_is_short_and_begins_with_the_question_and_the_picture() -> N
     assert re.findall(r"^\$ (.*?) +#", README, re.MULTILINE) == ["make demo", "make test"]
 
 
+def test_the_pages_are_short() -> None:
+    """Those in English, without the pages of the rules, which `rule NAME` shows."""
+    pages = [page for page in DOCS.glob("*.md") if page.name.count(".") == 1]
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= 31_000
+
+
 def test_the_readme_names_limits() -> None:
     """How late an answer is, and groups that are not replayed."""
     assert "minutes late" in README
