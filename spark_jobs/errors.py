@@ -114,7 +114,7 @@ class QualitySiteError(IncompleteError):
 
 
 class NotDeliveredError(IncompleteError):
-    """Notifications could not be sent; they are not recorded as sent, so the next call tries again."""
+    """Notifications, which are not recorded as sent, or metrics could not be sent: the next call tries again."""
 
 
 class ReportFileError(IncompleteError):

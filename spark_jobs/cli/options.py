@@ -305,6 +305,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--top": _value("N", "with --size of all groups: only the N worst", type=_positive),
     "--textfile": _value("FILE", "file for node_exporter's textfile collector; metrics: stdout if not given"),
     "--serve": _value("ADDRESS", "serve /metrics there until SIGTERM, for example :9108", type=_address),
+    "--otlp": _value("URL", "send the metrics once by OTLP over HTTP, for example to http://localhost:4318/v1/metrics"),
     "--html": _value("FILE", "HTML file with the backlogs of all cases in one chart"),
     "--json": _switch("print one JSON document on stdout, and nothing else"),
     "--verbose": _switch("log every step on stderr"),

@@ -18,7 +18,7 @@ EXIT_CODES: Mapping[ExitCode, str] = {
     "not about the whole: groups were not audited, or observed for less than `complete_share`; rows in quarantine, or "
     "an expectation that is not critical failed",
     ExitCode.USAGE: "wrong usage, configuration or data; nothing was published",
-    ExitCode.NOT_PUBLISHED: "another run has the same steps, or the disk, memory, Java or a notification failed",
+    ExitCode.NOT_PUBLISHED: "another run has the same steps, or the disk, memory, Java, a notification or OTLP failed",
 }
 
 

@@ -26,6 +26,7 @@ _EXTRAS = {
     "py4j": "capture",
     "mcp": "mcp",
     "anyio": "mcp",
+    "opentelemetry": "otlp",
 }
 #: Bytes that a commit needs at least: a disk with less is full.
 _A_COMMIT = 1024 * 1024

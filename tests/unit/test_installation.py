@@ -156,7 +156,13 @@ def test_messages_name_the_published_page_if_there_is_one(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(
     ("name", "extra"),
-    [("pyspark.sql", "spark"), ("delta-spark", "spark"), ("great_expectations", "spark"), ("obstore.store", "s3")],
+    [
+        ("pyspark.sql", "spark"),
+        ("delta-spark", "spark"),
+        ("great_expectations", "spark"),
+        ("obstore.store", "s3"),
+        ("opentelemetry.sdk", "otlp"),
+    ],
 )
 def test_a_missing_package_is_one_of_an_extra(name: str, extra: str) -> None:
     missing = needed_extra(ModuleNotFoundError(f"No module named '{name}'", name=name))

@@ -241,11 +241,12 @@ COMMANDS: Mapping[str, Command] = {
     "metrics": Command(
         "Write the newest step of every group and its open incidents as Prometheus metrics.",
         required="--warehouse",
-        optional="--textfile --serve --cluster --group --config",
+        optional="--textfile --serve --otlp --cluster --group --config",
         examples=(
             "--warehouse ./warehouse",
             "--warehouse lake.audit --textfile /var/lib/node_exporter/textfile/rebalance_audit.prom",
             "--warehouse /data/audit --serve :9108",
+            "--warehouse /data/audit --otlp http://localhost:4318/v1/metrics",
         ),
     ),
     "mcp": Command(

@@ -15,7 +15,9 @@ from spark_jobs.errors import ExitCode, UsageError
 
 
 def metrics_command(arguments: Namespace) -> int:
-    """Exit code 0 whatever the metrics tell: they have been written, or served until SIGTERM."""
+    """Exit code 0 whatever the metrics tell: they have been written or sent, or served until SIGTERM."""
+    if [arguments.textfile, arguments.serve, arguments.otlp].count(None) < 2:
+        raise UsageError("metrics takes only one of --textfile, --serve and --otlp")
     if arguments.serve is not None:
         return _serve(arguments)
     with opened(arguments) as warehouse:
@@ -24,6 +26,11 @@ def metrics_command(arguments: Namespace) -> int:
         from spark_jobs.show.metrics import write_metrics
 
         gauges = warehouse.metrics(arguments.group, cluster=arguments.cluster)
+    if arguments.otlp is not None:
+        from spark_jobs.show.otlp import send_otlp
+
+        send_otlp(gauges, arguments.otlp)
+        return ExitCode.CLEAN
     if arguments.textfile is None:
         # Line by line: on a terminal no name steers it, and a program reads what it would in a file.
         text = generate_latest(gauges).decode()
@@ -39,8 +46,6 @@ def metrics_command(arguments: Namespace) -> int:
 def _serve(arguments: Namespace) -> int:
     from spark_jobs.show.metrics_server import ServedMetrics, serve
 
-    if arguments.textfile is not None:
-        raise UsageError("metrics takes --textfile or --serve, not both")
     host, port = arguments.serve
     warehouse = open_warehouse(arguments.warehouse, arguments.config)
     read = partial(warehouse.metrics, arguments.group, cluster=arguments.cluster)

@@ -117,4 +117,4 @@ def test_an_address_that_is_none_or_taken_is_said(tmp_path: Path, typed: Typed) 
         printed = typed(f"metrics --serve 127.0.0.1:{port}", warehouse=tmp_path, code=3)
     assert f"cannot serve at 127.0.0.1:{port}: Address already in use. Choose another address" in printed.err
     printed = typed("metrics --serve :0 --textfile a.prom", warehouse=tmp_path, code=3)
-    assert "metrics takes --textfile or --serve, not both" in printed.err
+    assert "metrics takes only one of --textfile, --serve and --otlp" in printed.err
