@@ -61,15 +61,24 @@ func strategyOf(name string) consumer.AllocateStrategy {
 	return consumer.AllocateByAveragely
 }
 
-func listen(_ context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
+func listen(told context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
 	blocked.Lock()
 	blocked.Unlock()
 	atomic.AddInt64(&got, int64(len(messages)))
+	queue := queueOf(told)
 	for _, message := range messages {
-		queue := message.Queue
 		fmt.Printf("message %d %s %s:%d %d\n", now(), message.Topic, queue.BrokerName, queue.QueueId, message.QueueOffset)
 	}
 	return consumer.ConsumeSuccess, nil
+}
+
+// Messages of client 2.1.0 do not name their broker.
+func queueOf(told context.Context) primitive.MessageQueue {
+	if orderly, isOrderly := primitive.GetOrderlyCtx(told); isOrderly {
+		return orderly.MQ
+	}
+	concurrent, _ := primitive.GetConcurrentlyCtx(told)
+	return concurrent.MQ
 }
 
 func run(push rocketmq.PushConsumer, group, topic string) {

@@ -38,7 +38,7 @@ def go_consumer(version: str) -> list[str]:
         _run(folder, "go", "get", f"{_GO}@v{version}", *_OF_TODAY)
         _run(folder, "go", "build", "-mod=mod", "-o", "consumer", ".")
 
-    return [str(kept(f"live-go-messages-{version}", build) / "consumer")]
+    return [str(kept(f"live-go-queues-{version}", build) / "consumer")]
 
 
 def node_consumer() -> list[str]:
