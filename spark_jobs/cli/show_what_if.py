@@ -180,7 +180,7 @@ def show_rollout(console: Console, group: GroupSteps, compared: RolloutCompariso
     """Show what really happened first, then the other orders."""
     start, end = (format_utc(from_micros(moment)) for moment in (compared.rollout.start, compared.rollout.end))
     members = count(compared.rollout.replaced, "member")
-    summary = f"Pauses are by samples, and messages in flight may be consumed twice. {SEE}"
+    summary = f"Pauses are by samples, which may hide {_seconds(compared.pause_resolution_seconds)} of each. {SEE}"
     title = f"{group.consumer_group}: the rollout of {members} from {start} to {end}"
     show_table(console, title, _ROLLOUT_COLUMNS, compared.outcomes, summary)
 
@@ -189,11 +189,11 @@ def rollout_document(group: GroupSteps, compared: RolloutComparison) -> dict[str
     """A rollout in other orders for `as_json`."""
     rollout = compared.rollout
     times = {"start": from_micros(rollout.start), "end": from_micros(rollout.end)}
-    return _of_group(group) | times | {"replaced": rollout.replaced, "outcomes": compared.outcomes}
+    numbers = {"replaced": rollout.replaced, "pause_resolution_seconds": compared.pause_resolution_seconds}
+    return _of_group(group) | times | numbers | {"outcomes": compared.outcomes}
 
 
-def _pause(outcome: RolloutOutcome) -> str:
-    seconds = outcome.longest_pause_seconds
+def _seconds(seconds: float | None) -> str:
     return UNKNOWN if seconds is None else duration_text(timedelta(seconds=seconds))
 
 
@@ -201,8 +201,9 @@ _ROLLOUT_COLUMNS: tuple[Column[RolloutOutcome], ...] = (
     Column("order", lambda outcome: outcome.order, "{}:"),
     measure("rebalances", "rebalances", lambda outcome: f"{outcome.rebalances:,}"),
     measure("queues\nmoved", "queues_moved", lambda outcome: f"{outcome.queues_moved:,}"),
-    measure("longest\npause", "longest_pause", _pause),
+    measure("longest\npause", "longest_pause", lambda outcome: _seconds(outcome.longest_pause_seconds)),
     measure("in flight", "in_flight", lambda outcome: number_text(outcome.in_flight)),
+    measure("twice\nat most", "consumed_again_max", lambda outcome: number_text(outcome.consumed_again_max)),
 )
 
 

@@ -6,15 +6,18 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import NamedTuple
 
+import numpy as np
+
 from spark_jobs.domain.kernel.allocations import Member
-from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.triggers import Movement, moved_between
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.message_queue import java_order
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.rules.rollout import Rollout, ends_of, measures_of, rollouts
+from spark_jobs.domain.rules.rebalancing import consumed_again_max, owners_in_turn
+from spark_jobs.domain.rules.rollout import Rollout, ends_of, measures_of, rollouts, total
 from spark_jobs.errors import CaseError
 from spark_jobs.what_if.cases import Case, assignment_of
 from spark_jobs.what_if.pace import hand_over_pause
@@ -22,19 +25,29 @@ from spark_jobs.what_if.recorded import Assignment
 
 
 class RolloutOutcome(NamedTuple):
-    """A rollout in one order. None is unknown. `in_flight`: messages that may be consumed twice, at most."""
+    """A rollout in one order. None is unknown. `in_flight`: messages that owners held when queues went to others;
+    `consumed_again_max`: the most that may be consumed twice, with those that samples do not show.
+    """
 
     order: str
     rebalances: int
     queues_moved: int
     longest_pause_seconds: float | None
     in_flight: int | None
+    consumed_again_max: int | None
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else int(number)
 
 
 class RolloutComparison(NamedTuple):
-    """A rollout, and what it did or would have done: as it was first, then in other orders."""
+    """A rollout, and what it did or would have done: as it was first, then in other orders. `pause_resolution_seconds`:
+    the part of a pause that samples may hide; None: no sample shows any.
+    """
 
     rollout: Rollout
+    pause_resolution_seconds: float | None
     outcomes: Sequence[RolloutOutcome]
 
 
@@ -59,31 +72,59 @@ def other_orders(
         return None
     step, rollout = all_rollouts[-1]
     measures = measures_of(step, rollout)
-    pause, in_flight = measures["longest_pause_seconds"], measures["in_flight_total"]
+    in_flight, again = (_whole(measures[name]) for name in ("in_flight_total", "consumed_again_max"))
     rebalances, moved = (int(measures[name] or 0) for name in ("rebalances", "queues_moved"))
-    was = RolloutOutcome("as it was", rebalances, moved, pause, None if in_flight is None else int(in_flight))
-    prices, replays = _prices(steps, rollout, was), (step.replays or Replays(configured)).under(configured)
-    return RolloutComparison(rollout, [was, *(_outcome(step, rollout, order, prices, replays) for order in orders)])
+    was = RolloutOutcome("as it was", rebalances, moved, measures["longest_pause_seconds"], in_flight, again)
+    prices, replays = _prices(steps, step, rollout, was), (step.replays or Replays(configured)).under(configured)
+    outcomes = [was, *(_outcome(step, rollout, order, prices, replays) for order in orders)]
+    return RolloutComparison(rollout, measures["pause_resolution_seconds"], outcomes)
 
 
 class _Prices(NamedTuple):
-    """Seconds for which a queue pauses that goes from one owner to another, and while the group has no member; messages
-    in flight of each queue that is handed over. None is unknown.
+    """Seconds for which a queue pauses that goes from one owner to another, and while the group has no member; of each
+    queue that is handed over the messages in flight, and the most that may be consumed twice; messages a second that it
+    gets. None is unknown.
     """
 
     pause: float | None
     without_members: float | None
     in_flight: float | None
+    consumed_again_max: float | None
+    consumed: float | None
 
 
-def _prices(steps: Sequence[AuditedStep], rollout: Rollout, was: RolloutOutcome) -> _Prices:
+def _prices(steps: Sequence[AuditedStep], step: AuditedStep, rollout: Rollout, was: RolloutOutcome) -> _Prices:
     """The prices that the rollout shows as it was."""
-    handed_over = sum(len(each.moves.handed_over) for each in rollout.rebalances)
-    in_flight = None if was.in_flight is None or not handed_over else was.in_flight / handed_over
+    one_by_one = [each for each in rollout.rebalances if len(each.moves.joined) <= 1]
+    of_queue = (
+        _per(was.in_flight, _handed_over(rollout.rebalances)),
+        _per(total(consumed_again_max(step, each) for each in one_by_one), _handed_over(one_by_one)),
+        _consumed_per_second(step, rollout),
+    )
     pause, restart = was.longest_pause_seconds, _restart_seconds(rollout)
     if not all(each.interval.client_ids for each in rollout.rebalances):
-        return _Prices(hand_over_pause(steps) / SECOND or None, pause, in_flight)
-    return _Prices(pause, None if pause is None or restart is None else pause + restart, in_flight)
+        return _Prices(hand_over_pause(steps) / SECOND or None, pause, *of_queue)
+    return _Prices(pause, None if pause is None or restart is None else pause + restart, *of_queue)
+
+
+def _handed_over(rebalances: Iterable[Rebalance]) -> int:
+    return sum(len(each.moves.handed_over) for each in rebalances)
+
+
+def _per(number: float | None, queues: int) -> float | None:
+    return None if number is None or not queues else number / queues
+
+
+def _consumed_per_second(step: AuditedStep, rollout: Rollout) -> float | None:
+    """Messages of one of its queues in its time, on average; None: no two samples."""
+    rates: list[float] = []
+    for topic in {each.interval.topic for each in rollout.rebalances} & step.history.offsets.keys():
+        samples = step.history.offsets[topic]
+        seen = samples.inside(rollout.start, rollout.end)
+        if seen.stop - seen.start > 1:
+            first, last = samples.times[seen][0], samples.times[seen][-1]
+            rates += (samples.forward[seen][1:].sum(axis=0) / ((last - first) / SECOND)).tolist()
+    return float(np.mean(rates)) if rates else None
 
 
 def _restart_seconds(rollout: Rollout) -> float | None:
@@ -107,13 +148,19 @@ def _outcome(step: AuditedStep, rollout: Rollout, order: str, prices: _Prices, r
     stages = [frozenset({*rollout.before} - {*left[:leaving]} | {*joined[:joining]}) for leaving, joining in changes]
     stages = [stage for stage, _ in groupby(stages)]
     movements: list[Movement] = []
+    exposed = waiting = 0
     for before, _ in ends_of(step, rollout):
         assert before.allocation is not None  # it is replayed
         everyone = replace(before, members=_everyone(rollout, before))
         span = Assignment(before.start, before.end, everyone, before.allocation, everyone.client_ids)
         cases = (Case(order, without=frozenset(everyone.client_ids) - stage) for stage in stages)
         played = (assignment_of(case, span, replays).allocation for case in cases)
-        movements += [moved_between(*pair) for pair in pairwise(played)]
+        for (members, after), pair in zip(pairwise(stages), pairwise(played), strict=True):
+            movements.append(moved_between(*pair))
+            handed_over, queues = len(movements[-1].handed_over), len(before.allocation.queues)
+            in_turn = [owners_in_turn(is_handed_over, len(after - members)) for is_handed_over in (True, False)]
+            exposed += handed_over * in_turn[0] + (queues - handed_over) * in_turn[1]
+            waiting += 0 if members else queues * in_turn[1]
     handed_over = sum(len(movement.handed_over) for movement in movements)
     return RolloutOutcome(
         order,
@@ -121,7 +168,16 @@ def _outcome(step: AuditedStep, rollout: Rollout, order: str, prices: _Prices, r
         sum(movement.moved for movement in movements),
         prices.pause if all(stages) else prices.without_members,
         None if prices.in_flight is None else round(prices.in_flight * handed_over),
+        _consumed_again_max(prices, exposed, waiting),
     )
+
+
+def _consumed_again_max(prices: _Prices, exposed: int, waiting: int) -> int | None:
+    """By how many queues members take from each other, and how many of these several take when messages wait."""
+    if prices.consumed_again_max is None or (waiting and None in (prices.consumed, prices.without_members)):
+        return None
+    waits = waiting * (prices.consumed or 0) * (prices.without_members or 0)
+    return round(prices.consumed_again_max * exposed + waits)
 
 
 def _everyone(rollout: Rollout, before: RebalanceInterval) -> tuple[Member, ...]:

@@ -66,7 +66,7 @@ def test_nothing_is_said_of_the_healthy(group: str, steps: Steps) -> None:
 
 def test_members_that_are_replaced_one_by_one_are_a_rollout(steps: Steps) -> None:
     """r5 starts at 21:30:18, r4 stops at 21:31:39. By the clients' logs 32 queues go to another one meanwhile, and 16
-    messages are consumed twice: what was in flight is the most that can be.
+    messages are consumed twice.
     """
     step = steps["roll-web"]
     (rollout,) = [each for each in step.findings if each.rule == "ROLLOUT"]

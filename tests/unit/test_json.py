@@ -170,7 +170,7 @@ _RECORD = RunRecord(
     dict.fromkeys(AUDIT_RUNS.columns), [{**dict.fromkeys(FINDINGS.columns), "team": "t"}], {}, ["w"], ["q"]
 )
 _STEPS, _ROLLOUT = GroupSteps("c", "g", HOUR, [], StrategySettings()), Rollout(0, 1, set(), set(), set(), 1, [])
-_OUTCOME = RolloutOutcome("as it was", 4, 8, 40.0, 9)
+_OUTCOME = RolloutOutcome("as it was", 4, 8, 40.0, 9, 30)
 NEXT = Interval(HOUR.end, HOUR.end + timedelta(hours=1))
 _FAILED = Result(HOUR.start, "findings", "e", "c", "critical", False, 0.5, 1, 2.0, ["x"], ["eu"])
 _EXPIRED = ExpiredRows("t", 1, HOUR.start, HOUR.end)
@@ -191,7 +191,7 @@ DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {
     ],
     "runs --missing": [{"missing": _MISSING}],
     "validate": [validate._validation_document(Validation("r", HOUR, [_FAILED], Path("p")), [_FAILED])],
-    "what-if --rollout": [rollout_document(_STEPS, RolloutComparison(_ROLLOUT, [_OUTCOME]))],
+    "what-if --rollout": [rollout_document(_STEPS, RolloutComparison(_ROLLOUT, 40.0, [_OUTCOME]))],
     "validate --store": [{"store": "s", "passed": ["p"]}],
     "verify": [vars(Verified("r", HOUR, {}, "1", "2"))],
     "maintain": [

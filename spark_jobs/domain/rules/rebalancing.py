@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.kernel.audited_step import AuditedStep, Moves
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Moves, Rebalance
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples
 from spark_jobs.domain.model.severities import INFO, WARN
@@ -128,9 +128,36 @@ def exposure(step: AuditedStep, topic: str, moves: Moves) -> Exposure:
     return Exposure(int(known.sum()), queues, queues - len(known))
 
 
+def consumed_again_max(step: AuditedStep, rebalance: Rebalance) -> int | None:
+    """How often messages may have been consumed again at most: those that waited, and came, from the last sample with
+    the former owners to the first with the new ones, each time that a queue went to another member. Of several that
+    joined at once, one after another took queues. None: no sample.
+    """
+    _, interval, moves = rebalance
+    samples = step.history.offsets.get(interval.topic)
+    if samples is None or moves.before_seen_at is None:
+        return None
+    times = {queue: owners_in_turn(queue in moves.handed_over, len(moves.joined)) for queue in samples.queues}
+    columns = [samples.columns[queue] for queue in times if times[queue]]
+    before = int(samples.times.searchsorted(moves.before_seen_at, side="right")) - 1
+    after = int(samples.times.searchsorted(rebalance.moment))
+    if before < 0 or after == len(samples.times):
+        return None
+    consumed, end = samples.consumed_to[before, columns], samples.end_offset[after, columns]
+    is_known = (consumed != UNKNOWN).all() and (end != UNKNOWN).all()
+    messages = np.maximum(end - consumed, 0) * [times[samples.queues[column]] for column in columns]
+    return int(messages.sum()) if is_known else None
+
+
+def owners_in_turn(is_handed_over: bool, joined: int) -> int:
+    """How often a queue goes from one member to another at most, if so many join one after another."""
+    return max(joined, 1) if is_handed_over else max(joined - 1, 0)
+
+
 def in_flight(samples: OffsetSamples, row: int, columns: list[int]) -> Matrix:
-    """Messages per queue that the owner pulled and did not commit, which the next owner consumes again at most; at
-    least 0. Unknown if the group never committed, or the broker forgot the pull offset in a restart (0 or less).
+    """Messages per queue that the owner pulled and did not commit, at least 0: the next owner may consume them again,
+    and those that come until it begins. Unknown if the group never committed, or the broker forgot the pull offset in a
+    restart (0 or less).
     """
     consumed_to, pulled_to = samples.consumed_to[row, columns], samples.pull_offset[row, columns]
     forgotten = (pulled_to <= 0) & (consumed_to > 0)

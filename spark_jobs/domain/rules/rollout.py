@@ -1,11 +1,13 @@
 """ROLLOUT: new members replace those of a group within a time, as in a deployment; and what that cost."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
 from statistics import median
 from typing import NamedTuple
+
+import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Rebalance, RebalanceInterval
 from spark_jobs.domain.kernel.offset_facts import unconsumed
@@ -19,12 +21,15 @@ from spark_jobs.domain.model.window import SECOND, common, joined
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules import offset_rewound
 from spark_jobs.domain.rules.flapping_member import MOVED
-from spark_jobs.domain.rules.rebalancing import exposure, joined_and_left
+from spark_jobs.domain.rules.rebalancing import consumed_again_max, exposure, joined_and_left
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 MEMBERS_REPLACED, QUEUES_STOOD, CONSUMED_AGAIN = "MEMBERS_REPLACED", "QUEUES_STOOD", "CONSUMED_AGAIN"
 #: Changes of members that are further apart belong to different rollouts.
 _APART = 600 * SECOND
+#: How long a member does not commit what it consumed: clients begin 10 s after their start, and go on every 5 s.
+#: Source: MQClientInstance.startScheduledTask.
+_UNCOMMITTED = 10 * SECOND
 #: A group of one member that restarts is no rollout.
 _FEWEST = 2
 
@@ -142,11 +147,19 @@ def measures_of(step: AuditedStep, rollout: Rollout) -> dict[str, float | None]:
         "moved_per_least_move": moved / least if least else None,
         "longest_pause_seconds": max(pauses, default=None),
         "usual_pause_seconds": median(pauses) if pauses else None,
+        "pause_resolution_seconds": _resolution(step, rollout) if pauses else None,
         "in_flight_total": sum(each.in_flight for each in exposures) if is_known else None,
         "consumed_again": sum(filter(None, again)),
+        "consumed_again_max": total(consumed_again_max(step, each) for each in rollout.rebalances),
     }
     is_orderly = any(client.consumes_orderly for client in step.history.clients.values())
     return measures | ({"lock_wait_seconds": _lock_wait(step, rollout)} if is_orderly else {})
+
+
+def total(counts: Iterable[int | None]) -> int | None:
+    """The sum; None: one of them is not known."""
+    known = [*counts]
+    return None if None in known else sum(filter(None, known))
 
 
 def ends_of(step: AuditedStep, rollout: Rollout) -> Iterator[tuple[RebalanceInterval, RebalanceInterval]]:
@@ -158,8 +171,9 @@ def ends_of(step: AuditedStep, rollout: Rollout) -> Iterator[tuple[RebalanceInte
 
 
 def _pauses(step: AuditedStep, rollout: Rollout) -> list[float]:
-    """For how many seconds the offset of each queue that it moved stood at most while messages waited, by samples, if
-    that began in its time. Without the queues that still stand at the last sample: other rules report these.
+    """For how many seconds each queue that it moved paused at most while messages waited, by samples, if that began in
+    its time: nobody pulled, or committed but for the time that commits take. Without the queues that still stand at the
+    last sample: other rules report these.
     """
     time, since = (step.window.read_from, step.window.end), rollout.start - 2 * step.settings.cadence
     pauses = []
@@ -167,14 +181,24 @@ def _pauses(step: AuditedStep, rollout: Rollout) -> list[float]:
         samples = step.history.offsets.get(topic)
         if samples is None:
             continue
+        pulls = replace(samples, consumer_offset=np.maximum(samples.consumer_offset, samples.pull_offset))
         longest = dict.fromkeys((queue[1:] for queue in moved if queue[1:] in samples.columns), 0)
-        for stood in unconsumed(samples, time, step.settings.max_gap, 0):
-            if stood.queue in longest and since <= stood.start < rollout.end:
-                longest[stood.queue] = max(longest[stood.queue], stood.seen_at - stood.start)
-                if stood.end > samples.times[samples.inside(*time)][-1]:
-                    del longest[stood.queue]
+        for offsets, late in ((pulls, 0), (samples, _UNCOMMITTED)):
+            for stood in unconsumed(offsets, time, step.settings.max_gap, late // SECOND):
+                if stood.queue in longest and since <= stood.start < rollout.end:
+                    longest[stood.queue] = max(longest[stood.queue], stood.seen_at - stood.start - late)
+                    if stood.end > samples.times[samples.inside(*time)][-1]:
+                        del longest[stood.queue]
         pauses += [pause / SECOND for pause in longest.values()]
     return pauses
+
+
+def _resolution(step: AuditedStep, rollout: Rollout) -> float:
+    """How many seconds of a pause samples may hide: it began after the one before, and ended before the one after."""
+    samples = (step.history.offsets[queue.topic] for queue in rollout.moved if queue.topic in step.history.offsets)
+    times = (of_topic.times[of_topic.inside(rollout.start, rollout.end)] for of_topic in samples)
+    longest = max((int(np.diff(of_topic).max(initial=0)) for of_topic in times), default=0)
+    return 2 * max(longest, step.settings.cadence) / SECOND
 
 
 def _lock_wait(step: AuditedStep, rollout: Rollout) -> float:
@@ -203,7 +227,8 @@ RULE = Rule(
     decided_by="At least two members, and half of the group, leave, and others with different client ids join, with at "
     "most 10 minutes between two changes. Not hosts on which a client id joined and left again, or if the group was "
     "offline for 50 s. `waves`: rebalances in which members left. `minimum_moves`: moves if each queue had moved once. "
-    "INFO; WARN if it cost something.",
+    "A queue with messages pauses while neither its pull offset moves nor, but for the 10 s until a commit, its "
+    "consumer offset. INFO; WARN if it cost something.",
     causes={
         MEMBERS_REPLACED: Cause(
             "it cost less than the others",

@@ -249,15 +249,19 @@ def test_a_plan_says_who_would_own_what(warehouse: str, what_if: Typed) -> None:
 
 
 def test_a_rollout_is_shown_as_it_was_and_in_other_orders() -> None:
-    was, other = RolloutOutcome("as it was", 4, 1200, 40.0, None), RolloutOutcome("new-first", 2, 4, None, 1200)
+    was, other = (
+        RolloutOutcome("as it was", 4, 1200, 40.0, None, None),
+        RolloutOutcome("new-first", 2, 4, None, 1200, 3000),
+    )
     rollout = Rollout(micros(100), micros(240), {"a", "b"}, {"a", "b"}, {"c", "d"}, 1, [])
-    compared = RolloutComparison(rollout, [was, other])
+    compared = RolloutComparison(rollout, 20.0, [was, other])
     of = GroupSteps("c", "g", HOUR, [], StrategySettings())
     text = shown(lambda console: show_rollout(console, of, compared), 100, on_terminal=True)
     lines = [" ".join(line.split()) for line in text]
     assert "g: the rollout of 2 members from 2026-03-01T10:01:40Z to 2026-03-01T10:04Z" in lines
-    assert "as it was 4 1,200 40 s unknown" in lines
-    assert "new-first 2 4 unknown 1,200" in lines
+    assert "as it was 4 1,200 40 s unknown unknown" in lines
+    assert "new-first 2 4 unknown 1,200 3,000" in lines
+    assert any("Pauses are by samples, which may hide 20 s of each." in line for line in lines)
 
 
 def test_the_backlogs_are_drawn(warehouse: str, tmp_path: Path, what_if: Typed) -> None:

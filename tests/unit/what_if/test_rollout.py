@@ -78,6 +78,19 @@ def test_as_many_messages_of_each_queue_that_is_handed_over_are_in_flight() -> N
     assert [each.in_flight for each in orders_of(never)] == [None] * 4
 
 
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        # A queue that is handed over takes 20 messages with it; 40 come to each of four while nobody is a member.
+        pytest.param(HOST_BY_HOST, [160, 320, 160, 160], id="of several at once, one after another takes queues"),
+        # Two that join take three queues from others, and may take them and the fourth from each other: 7 hand-overs.
+        pytest.param(NEW_FIRST, [200, None, 160, 200], id="nothing shows how long a restart takes"),
+    ],
+)
+def test_messages_that_may_be_consumed_again(members: str, expected: Sequence[int | None]) -> None:
+    assert [each.consumed_again_max for each in orders_of(step_of(members))] == expected
+
+
 def test_the_last_rollout_counts_and_there_may_be_none() -> None:
     first, calm = step_of(HOST_BY_HOST), step_of("0 a@1 b@1")
     compared = other_orders([first, step_of(NEW_FIRST), calm], ["one-wave"], CONFIGURED)

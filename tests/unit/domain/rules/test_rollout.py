@@ -1,6 +1,7 @@
 """Members that others replace, and what that costs: two or more members of `AVG`, 4 queues, a snapshot every 20 s."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -49,6 +50,7 @@ def step_of(
     members: str,
     queues: Sequence[tuple[Messages, Messages]] = ((rate(1), rate(1)),) * 4,
     clients: Sequence[Mapping[str, Any]] = (),
+    seconds: Sequence[int] = range(0, 1001, 20),
 ) -> AuditedStep:
     """Of each queue what came and what was consumed."""
     since = {int(words[0]): words[1:] for words in map(str.split, members.split(";"))}
@@ -58,13 +60,19 @@ def step_of(
     def listed(second: int) -> Sequence[str]:
         return next(ids for start, ids in reversed(since.items()) if start <= second)
 
-    (step,) = steps(listed, came, consumed, range(0, 1001, 20), configured, clients=clients)
+    (step,) = steps(listed, came, consumed, seconds, configured, clients=clients)
     return step
 
 
 def hits(step: AuditedStep) -> dict[str, RuleHit]:
     """One of each rollout; they have the same but for their queues."""
     return {span(hit): hit for hit in RULE.hits(step)}
+
+
+def measures(step: AuditedStep) -> Mapping[str, float | None]:
+    """The measures of the only rollout."""
+    (hit,) = hits(step).values()
+    return hit.measures or {}
 
 
 @pytest.mark.parametrize(("members", "expected"), described(_ROLLOUTS))
@@ -108,10 +116,44 @@ def test_a_queue_that_stands_for_long_is_a_cost(consumed: Messages, cause: str, 
     assert (hit.measures or {})["longest_pause_seconds"] == longest
 
 
-def test_without_samples_pauses_are_unknown() -> None:
+@pytest.mark.parametrize(
+    ("until", "longest"),
+    [
+        pytest.param(120, 0, id="the first commit of a new member"),
+        pytest.param(220, 90, id="a listener that does not return"),
+    ],
+)
+def test_commits_stand_for_longer_than_consumption(until: int, longest: float) -> None:
+    step = step_of(HOST_BY_HOST, [(rate(1), stands(100, until))] * 4)
+    samples = step.history.offsets["t"]
+    pulling = {"t": replace(samples, pull_offset=samples.end_offset)}
+    (hit,) = hits(replace(step, history=replace(step.history, offsets=pulling))).values()
+    assert (hit.measures or {})["longest_pause_seconds"] == longest
+
+
+def test_samples_hide_pauses_of_twice_the_time_between_two() -> None:
+    assert measures(step_of(HOST_BY_HOST))["pause_resolution_seconds"] == 40
+    with_a_gap = [*range(0, 141, 20), *range(200, 1001, 20)]
+    assert measures(step_of(HOST_BY_HOST, seconds=with_a_gap))["pause_resolution_seconds"] == 120
+
+
+@pytest.mark.parametrize(
+    ("members", "most"),
+    [
+        pytest.param(HOST_BY_HOST, 160, id="each of eight queues takes 20 messages with it"),
+        pytest.param("0 a@1 b@1; 100 a@2 b@2", 160, id="both may get each of four queues, one after the other"),
+        pytest.param("0 a@1 b@1; 100; 140 a@2 b@2", 160, id="the second takes them from the first"),
+    ],
+)
+def test_messages_of_two_samples_may_be_consumed_again(members: str, most: int) -> None:
+    assert measures(step_of(members))["consumed_again_max"] == most
+
+
+def test_without_samples_the_cost_is_unknown() -> None:
     step = step_of(HOST_BY_HOST, [(lambda _: 0, lambda _: -1000)] * 4)
     (hit,) = hits(step).values()
-    assert (hit.measures or {})["in_flight_total"] is None
+    found = hit.measures or {}
+    assert (found["in_flight_total"], found["consumed_again_max"]) == (None, None)
     assert hit.severity == "INFO"
 
 
