@@ -93,15 +93,24 @@ def shared_method(stacks: Iterable[Stack]) -> SharedMethod | None:
     return None
 
 
-def stack_answers(stored: StoredTables, incident: Incident) -> list[StackAnswer]:
+def incident_stacks(stored: StoredTables, incident: Incident) -> list[StackAnswer]:
     """The answers of clients of the incident's groups in its last day, by group and time."""
+    start = max(incident.opened_at, incident.last_seen_at - 24 * HOUR)
+    times = from_micros(start), from_micros(incident.last_seen_at)
+    return stack_answers(stored, incident.cluster, incident.consumer_groups, *times)
+
+
+def stack_answers(
+    stored: StoredTables, cluster: str, groups: Iterable[str], start: datetime, end: datetime
+) -> list[StackAnswer]:
+    """The answers of clients of the groups in `[start, end]`, by group and time."""
     if not stored.exists(CLIENT_STACKS):
         return []
     conditions = (
-        Filter("cluster", "=", incident.cluster),
-        Filter("consumer_group", "IN", [*incident.consumer_groups]),
-        Filter("captured_at", ">=", from_micros(max(incident.opened_at, incident.last_seen_at - 24 * HOUR))),
-        Filter("captured_at", "<=", from_micros(incident.last_seen_at)),
+        Filter("cluster", "=", cluster),
+        Filter("consumer_group", "IN", [*groups]),
+        Filter("captured_at", ">=", start),
+        Filter("captured_at", "<=", end),
     )
     answers = (StackAnswer(*values) for values in tuples(stored.read(CLIENT_STACKS, StackAnswer._fields, conditions)))
     return sorted(answer._replace(stacks=[*map(_stack, answer.stacks)]) for answer in answers)

@@ -25,6 +25,7 @@ from spark_jobs.domain.rules import unobserved
 from spark_jobs.show.explain import STEP_KEY
 from spark_jobs.show.language import word
 from spark_jobs.show.recorder import calls_in, recorder_lines
+from spark_jobs.show.stacks import StackAnswer, stack_answers, stack_lines
 from spark_jobs.show.text.explanation import GroupExplanation
 from spark_jobs.show.text.explanation_text import lines, unknowns
 from spark_jobs.show.text.interval_text import TextLine
@@ -43,6 +44,7 @@ def explain_command(arguments: Namespace) -> int:
             text_lines += recorder_lines_of(
                 warehouse.stored, row["rule"], story.cluster, row["started_at"], row["ended_at"]
             )
+        text_lines += stack_lines(_stack_answers(warehouse.stored, story))
         show_explanation(Console(), text_lines)
         show_coverage(coverage)
         names = {"group": story.consumer_group, "cluster": story.cluster}
@@ -53,6 +55,14 @@ def explain_command(arguments: Namespace) -> int:
             show_next("message", arguments.warehouse, **place, **{"stored-at": format_utc(story.at)}, **names)
     severities = [row["severity"] for row in story.findings if row["silenced_because"] is None]
     return exit_code(severities, arguments.fail_on, coverage, doubtful=bool(story.unknown))
+
+
+def _stack_answers(stored: StoredTables, story: GroupExplanation) -> list[StackAnswer]:
+    """Those of the group in the time of its findings."""
+    if not story.findings:
+        return []
+    times = min(row["started_at"] for row in story.findings), max(row["ended_at"] for row in story.findings)
+    return stack_answers(stored, story.cluster, [story.consumer_group], *times)
 
 
 def _without_key(table: Table) -> pa.Schema:

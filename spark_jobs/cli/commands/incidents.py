@@ -24,7 +24,7 @@ from spark_jobs.domain.phrases import count
 from spark_jobs.errors import UsageError
 from spark_jobs.show.incidents import Incidents, began_unseen
 from spark_jobs.show.language import translated
-from spark_jobs.show.stacks import stack_answers, stack_lines
+from spark_jobs.show.stacks import incident_stacks, stack_lines
 from spark_jobs.show.text.incident_text import (
     attention,
     incident_lines,
@@ -123,7 +123,7 @@ def _in_full(stored: StoredTables, incident: Incident) -> Iterator[TextLine]:
     is_unseen = began_unseen(published_tables(stored), incident)
     lines = incident_lines(incident, began_unseen=is_unseen)
     calls = recorder_lines_of(stored, incident.rule, incident.cluster, start, end)
-    return chain(lines, calls, stack_lines(stack_answers(stored, incident)))
+    return chain(lines, calls, stack_lines(incident_stacks(stored, incident)))
 
 
 def show_incidents(console: Console, incidents: Sequence[Incident], coverage: Coverage) -> None:

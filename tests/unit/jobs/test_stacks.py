@@ -6,20 +6,23 @@ from pathlib import Path
 import pytest
 
 from schemas import CLIENT_STACKS
+from spark_jobs.cli.main import main
 from spark_jobs.operate.retention import Keep
 from spark_jobs.show.stacks import (
     SharedMethod,
     Stack,
     StackAnswer,
+    incident_stacks,
     method_of,
     shared_method,
-    stack_answers,
     stack_lines,
 )
 from spark_jobs.store.read.delta import delta_tables
+from tests.support.look import rows_into
 from tests.support.pages import incident
 from tests.support.stored import write
-from tests.support.times import at
+from tests.support.times import HOUR, at
+from tests.support.what_if import nothing, rate, snapshots
 
 SLEEP, PARK = "java.base@17.0.15/java.lang.Thread.sleep(Native Method)", "sun.misc.Unsafe.park(Native Method)"
 RUN = "java.util.concurrent.ThreadPoolExecutor$Worker.run(ThreadPoolExecutor.java:635)"
@@ -170,12 +173,21 @@ def test_stacks_are_kept_as_long_as_snapshots() -> None:
 def test_answers_are_of_the_groups_and_time_of_the_incident(tmp_path: Path) -> None:
     shown = incident(100, 400, "g", "h")
     stored = delta_tables(str(tmp_path))
-    assert stack_answers(stored, shown) == []
+    assert incident_stacks(stored, shown) == []
     rows = [row(99), row(300), row(100), row(400, "h"), row(401), row(200, "i"), row(200, cluster="d")]
     write(tmp_path, CLIENT_STACKS, rows)
     listener = Stack("WAITING", 2, (LISTENER,))
-    assert stack_answers(stored, shown) == [
+    assert incident_stacks(stored, shown) == [
         StackAnswer("g", at(100), "c1", 3, [listener]),
         StackAnswer("g", at(300), "c1", 3, [listener]),
         StackAnswer("h", at(400), "c1", 3, [listener]),
     ]
+
+
+def test_explain_shows_stacks_of_the_time_of_its_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows_into(tmp_path, HOUR, 20, snapshots(lambda _: ["c1"], [rate(1)] * 4, [nothing] * 4))
+    write(tmp_path, CLIENT_STACKS, [row(300), row(3000)])
+    main(["explain", "--warehouse", str(tmp_path), "--group", "g", "--at", "2026-03-01T10:05"])
+    shown = capsys.readouterr().out
+    assert "2 of 3 consume threads wait in com.acme.Listener.consumeMessage, seen since 2026-03-01T10:05Z." in shown
+    assert shown.count("2 threads, WAITING:") == 1
