@@ -36,7 +36,7 @@ reliability: .venv/installed ## hostile lines and rows, no network, old warehous
 	@$(BIN)/rebalance-audit setup --s3
 	@$(BIN)/python -m pytest -m reliability tests/end_to_end/reliability -s
 
-live: .venv/installed ## a real cluster on loopback, recorded, ingested, audited (50 minutes, Maven, Go, Node; ROCKETMQ=5.5.0; 10 minutes for 4.3.0 to 5.1.4)
+live: .venv/installed ## a real cluster on loopback, recorded, ingested, audited (an hour, Maven, Go, Node; ROCKETMQ=5.5.0; 10 minutes for 4.3.0 to 5.1.4)
 	@$(BIN)/rebalance-audit setup --capture $(or $(filter-out 4.% 5.0.% 5.1.%,$(ROCKETMQ)),5.4.0)
 	@ROCKETMQ=$(or $(ROCKETMQ),5.4.0) $(BIN)/python -m pytest -m live tests/end_to_end/live
 

@@ -1,3 +1,4 @@
+import java.io.File;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -14,6 +15,7 @@ import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.common.TopicConfig;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
+import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
 
@@ -23,7 +25,8 @@ import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
  * topics NAMESRV BROKER_ADDRESS TOPIC:READ_QUEUES:WRITE_QUEUES…; reset NAMESRV TOPIC GROUP MILLISECONDS;
  * produce NAMESRV MS_PER_ROUND TOPIC…;
  * consume NAMESRV GROUP,TOPIC,CLIENT_IP,INSTANCE,KIND,TAGS,MS_PER_MESSAGE[,THREADS]…, KIND one of avg, hash, orderly, and
- * one thread by default. Consumers print a line for every change of the queues that they hold.
+ * one thread by default. Consumers print a line for every change of the queues that they hold, and for every message
+ * that a listener got. They start when there is no file `hold` in their home.
  */
 public class OldClients {
     public static void main(String[] args) throws Exception {
@@ -81,6 +84,10 @@ public class OldClients {
     }
 
     private static void consume(String namesrv, List<String> members) throws Exception {
+        File hold = new File(System.getProperty("user.home"), "hold");
+        while (hold.exists()) {
+            Thread.sleep(20);
+        }
         List<DefaultMQPushConsumer> consumers = new ArrayList<>();
         for (String member : members) {
             consumers.add(started(namesrv, member.split(",")));
@@ -137,16 +144,27 @@ public class OldClients {
         long millis = Long.parseLong(told[6]);
         if (told[4].equals("orderly")) {
             consumer.registerMessageListener(
-                (MessageListenerOrderly) (messages, context) -> ConsumeOrderlyStatus.SUCCESS);
+                (MessageListenerOrderly) (messages, context) -> {
+                    print(messages, context.getMessageQueue());
+                    return ConsumeOrderlyStatus.SUCCESS;
+                });
         } else {
             consumer.registerMessageListener(
                 (MessageListenerConcurrently) (messages, context) -> {
+                    print(messages, context.getMessageQueue());
                     work(millis * messages.size());
                     return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
                 });
         }
         consumer.start();
         return consumer;
+    }
+
+    private static void print(List<MessageExt> messages, MessageQueue queue) {
+        for (MessageExt message : messages) {
+            String place = queue.getBrokerName() + ":" + queue.getQueueId() + " " + message.getQueueOffset();
+            System.out.println("message " + System.currentTimeMillis() + " " + message.getTopic() + " " + place);
+        }
     }
 
     private static void work(long millis) {

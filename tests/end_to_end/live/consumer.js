@@ -1,5 +1,5 @@
-// ENDPOINTS GROUP TOPIC TAG: a push consumer of rocketmq-client-nodejs behind a proxy. It prints the messages of each
-// second.
+// ENDPOINTS GROUP TOPIC TAG: a push consumer of rocketmq-client-nodejs behind a proxy. It prints a line for every message
+// that the listener got, and the messages of each second. SIGTERM shuts it down.
 const { ConsumeResult, FilterExpression, PushConsumer } = require('rocketmq-client-nodejs');
 
 const [endpoints, group, topic, tag] = process.argv.slice(2);
@@ -10,8 +10,11 @@ const consumer = new PushConsumer({
   consumerGroup: group,
   subscriptions: new Map([[topic, new FilterExpression(tag)]]),
   messageListener: {
-    consume() {
+    consume(message) {
       got += 1;
+      // A receipt handle names the broker and its queue.
+      const [broker, queue] = message.receiptHandle.split(' ').slice(5);
+      console.log('message', Date.now(), message.topic, `${broker}:${queue}`, message.offset);
       return ConsumeResult.SUCCESS;
     },
   },
@@ -28,3 +31,4 @@ consumer.startup().then(() => {
   console.log('started 1');
   setInterval(report, 1000);
 });
+process.on('SIGTERM', () => consumer.shutdown().then(() => process.exit()));

@@ -48,7 +48,7 @@ def node_consumer() -> list[str]:
         shutil.copy(HERE / "consumer.js", folder)
         _run(folder, "npm", "install", "--no-audit", "--no-fund", f"{_NODE}@{NODE_VERSION}")
 
-    return ["node", str(kept(f"live-node-{NODE_VERSION}", install) / "consumer.js")]
+    return ["node", str(kept(f"live-node-queues-{NODE_VERSION}", install) / "consumer.js")]
 
 
 def python_consumer() -> list[str]:

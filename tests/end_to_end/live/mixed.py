@@ -150,7 +150,7 @@ class Scenario:
 
 CLIENTS = {process: Client(process, program, told.split()) for process, program, told in cells(_CLIENTS)}
 GROUPS = sorted({group for client in CLIENTS.values() for group in client.groups})
-#: Groups whose listeners write down each message: those of Go clients only.
+#: Groups of Go clients, whose listeners write down each message.
 LISTENING = [group for group in GROUPS if group.startswith("go-")]
 
 
@@ -176,13 +176,14 @@ def _begin(made: Cluster) -> None:
     made.clients("producer", "produce", ["250", *TOPICS])
     names = [name for name in CLIENTS if name not in late]
     for name in names:
-        _start(made, name)
+        start(made, CLIENTS[name])
         made.wait_started(name)
     time.sleep(45)
 
 
-def _start(made: Cluster, name: str) -> None:
-    client = CLIENTS[name]
+def start(made: Cluster, client: Client) -> None:
+    """Starts the process, which is up within seconds."""
+    name = client.process
     language, _, version = client.program.partition(" ")
     if language == "java":
         jars = made.jars if version == "5.4.0" else languages.java_client(version)
@@ -225,7 +226,7 @@ def _signalled(number: int) -> Callable[[Cluster, str], None]:
 
 
 _ACTIONS: Mapping[str, Callable[[Cluster, str], None]] = {
-    "start": _start,
+    "start": lambda made, name: start(made, CLIENTS[name]),
     "topic": _change_topic,
     "kill": Cluster.stop,
     "stop": lambda made, process: processes.kill(made.running.pop(process), signal.SIGTERM),
@@ -235,15 +236,30 @@ _ACTIONS: Mapping[str, Callable[[Cluster, str], None]] = {
 }
 
 
+class Delivery(NamedTuple):
+    """A message that a listener got; `queue`: `broker:queue`; `at`: seconds since 1970."""
+
+    topic: str
+    queue: str
+    offset: int
+    at: float
+
+
+def delivered(folder: Path, process: str) -> Iterator[Delivery]:
+    """Each message that listeners of a process got."""
+    for line in (folder / f"{process}.log").read_text(errors="replace").splitlines():
+        words = line.split()
+        if words[:1] == ["message"]:
+            _, at, topic, queue, offset = words
+            yield Delivery(topic, queue, int(offset), int(at) / 1000)
+
+
 def deliveries(recorded: Scenario, group: str) -> dict[tuple[str, str], dict[int, list[float]]]:
     """By (topic, `broker:queue`) and offset the seconds at which listeners of a group of Go clients got the message."""
     got: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for name in (name for name, client in CLIENTS.items() if group in client.groups):
-        for line in (recorded.folder / f"{name}.log").read_text(errors="replace").splitlines():
-            words = line.split()
-            if words[:1] == ["message"]:
-                _, at, topic, queue, offset = words
-                got[topic, queue][int(offset)].append(int(at) / 1000)
+        for each in delivered(recorded.folder, name):
+            got[each.topic, each.queue][each.offset].append(each.at)
     return got
 
 
