@@ -25,6 +25,8 @@ _MINUTE, _SLACK = 60 * SECOND, 1.5
 #: Why an offset jumped over messages; the first that applies, in this order.
 LOST, RESET_FORWARD, COMMITTED_UNREAD = "LOST", "RESET_FORWARD", "COMMITTED_UNREAD"
 SKIPPED_OR_CONSUMED, BEGAN_AT_END, OFFSETS_LOST = "SKIPPED_OR_CONSUMED", "BEGAN_AT_END", "OFFSETS_LOST"
+#: Where members with it begin a queue without an offset: they jump over nothing.
+FROM_THE_BEGINNING = "CONSUME_FROM_FIRST_OFFSET"
 #: So many times the pace of the queue before is more than a listener is likely to become faster.
 _VERY_FAST = 100
 
@@ -70,6 +72,7 @@ def _skips(step: AuditedStep, progress: IntervalProgress) -> Sequence[_Skip]:
     topic = step.history.topics.get(progress.interval.topic)
     first += [(jump, OFFSETS_LOST) for jump in begun_at_end_again(samples, topic, time, settings)]
     begun = [skip for skip in first if skip[0].queue in places and progress.start <= skip[0].at < progress.end]
+    begun = [skip for skip in begun if not _begins_at_oldest(step, skip[0])]
     if begun and _were_consumed(step, progress.interval.topic, [jump for jump, _ in begun]):
         begun = []
     return [*_with_resets(skips, jumps), *begun]
@@ -87,6 +90,15 @@ def _with_resets(skips: Sequence[_Skip], jumps: Sequence[Jump]) -> Sequence[_Ski
         for jump, cause in skips
         if jump.at in resets or cause != SKIPPED_OR_CONSUMED
     ]
+
+
+def _begins_at_oldest(step: AuditedStep, jump: Jump) -> bool:
+    """Return whether brokers say that members begin a queue without an offset at its oldest message."""
+    time = jump.stood_since, jump.at
+    during = (
+        span.state for spans in step.memberships.values() for span in spans if common((span.start, span.end), time)
+    )
+    return {state.consume_from_where for state in during} - {None} == {FROM_THE_BEGINNING}
 
 
 def _were_consumed(step: AuditedStep, topic: str, begun: Sequence[Jump]) -> bool:
@@ -233,7 +245,8 @@ RULE = Rule(
         ),
         BEGAN_AT_END: Cause(
             "its first offset is at its end, although messages came for `stalled_after_seconds` before, and clients do "
-            "not report that they consumed these (WARN; ERROR if the group had no member meanwhile)",
+            "not report that they consumed these, or begin at the oldest message (CONSUME_FROM_FIRST_OFFSET) (WARN; "
+            "ERROR if the group had no member meanwhile)",
             "The group began these queues at their end (CONSUME_FROM_LAST_OFFSET, the default), for example after a "
             "topic was extended while consumers were down. Reset the group in these queues to the time at which they "
             "were added. Extend topics while all consumers run.",

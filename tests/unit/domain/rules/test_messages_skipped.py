@@ -8,6 +8,8 @@ import pytest
 
 from schemas import TOPIC_SNAPSHOTS
 from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.history import Membership
+from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.rules.messages_skipped import RULE
 from tests.support.client_groups import held, measured
 from tests.support.client_steps import recorded_step, replayed
@@ -26,10 +28,11 @@ def hits(
     consumes: bool = False,
     oldest: dict[int, int] | None = None,
     filtered: bool = False,
+    begins: str | None = None,
 ) -> list[RuleHit]:
     """Two messages a second come into each queue, whose offsets are from the seconds on what `consumed` says, and go on
     by two a second; without a word all are consumed. None: no offset yet. `consumes`: the client consumes while the
-    offset is the same.
+    offset is the same. `begins`: where members begin a queue without an offset.
     """
     read, rows, topics = [], [], []
     for second in TIMES:
@@ -45,7 +48,9 @@ def hits(
     shares = {"c1": list(range(len(consumed))) if owner else [], "c2": []}
     interval = replayed("t", -100, 660, shares, len(consumed))
     shown = replace(progress(interval, 0, 660), start=interval.start, end=interval.end, is_filtered=filtered)
-    return list(RULE.hits(replace(step, progress=[shown])))
+    listed = Membership((), frozenset(), frozenset(), "CLUSTERING", consume_from_where=begins)
+    memberships = {"b": [Span(micros(0), micros(640), micros(620), listed)]}
+    return list(RULE.hits(replace(step, progress=[shown], memberships=memberships)))
 
 
 def _offset(course: Mapping[int, int | None], second: int) -> int | None:
@@ -160,6 +165,14 @@ def test_the_first_offset_of_a_queue_is_behind_what_came_before(
 ) -> None:
     """The group has offsets of another queue: it is no new one, and not where it likes."""
     assert skips(hits(first, {0: 1000})) == expected
+
+
+@pytest.mark.parametrize(
+    ("begins", "is_skipped"),
+    [("CONSUME_FROM_FIRST_OFFSET", False), ("CONSUME_FROM_LAST_OFFSET", True), ("CONSUME_FROM_TIMESTAMP", True)],
+)
+def test_members_that_begin_at_the_oldest_message_skip_none(begins: str, is_skipped: bool) -> None:
+    assert bool(hits({0: None, 300: 1600}, {0: 1000}, begins=begins)) is is_skipped
 
 
 @pytest.mark.parametrize(("tps", "is_skipped"), [(4.0, False), (3.1, False), (2.9, True), (None, True)])
