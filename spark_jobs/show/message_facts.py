@@ -6,6 +6,7 @@ from operator import itemgetter
 
 from schemas import ALLOCATIONS, FINDINGS, OFFSET_SNAPSHOTS, QUEUE_PROGRESS, REBALANCE_INTERVALS, TOPIC_SNAPSHOTS
 from spark_jobs.config import Configuration, audit_settings
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, Place
 from spark_jobs.domain.model.intervals import Interval
@@ -32,7 +33,7 @@ class PublishedQueue:
     def __init__(self, tables: PublishedTables, scope: Scope, topic: str, queue: Place) -> None:
         of_topic = [Filter("topic", "=", topic)]
         of_queue = [*of_topic, *map(Filter, ("broker_name", "queue_id"), "==", queue)]
-        owned = (*_SPAN, "owners", "double_owned_cause")
+        owned = (*_SPAN, "membership_view", "owners", "double_owned_cause")
         self._queue = {"topic": topic, "broker_name": queue[0], "queue_id": queue[1]}
         self._allocations = rows(tables.read(ALLOCATIONS, scope, owned, of_queue))
         self._progress = rows(tables.read(QUEUE_PROGRESS, scope, (*_SPAN, "lag_quality"), of_queue))
@@ -91,7 +92,8 @@ def _span(row: Row) -> Time:
 
 
 def _owner(row: Row) -> OwnerSpan:
-    return OwnerSpan(*_span(row), tuple(owner["client_id"] for owner in row["owners"]), row["double_owned_cause"])
+    ids = tuple(owner["client_id"] for owner in row["owners"])
+    return OwnerSpan(*_span(row), ids, row["double_owned_cause"], row["membership_view"] == ALL_HOSTS)
 
 
 def _without_cuts(owners: Iterable[OwnerSpan]) -> list[OwnerSpan]:

@@ -30,12 +30,15 @@ class MessageOutcome(StrEnum):
 
 
 class OwnerSpan(NamedTuple):
-    """A time in which the audit says who owns the queue, as the brokers of one membership view list the members."""
+    """A time in which the audit says who owns the queue, as the brokers of one membership view list the members; not
+    `is_agreed`: others list different ones.
+    """
 
     start: int
     end: int
     owner_ids: tuple[str, ...]
     double_owned_cause: str | None = None
+    is_agreed: bool = True
 
 
 #: Each owner consumes every message.
@@ -81,8 +84,9 @@ class MessageFacts:
     @cached_property
     def has_one_owner(self) -> bool:
         """Return whether one connection owned the queue all the time in which a member may have had the message."""
-        owners = {each.owner_ids for each in self.owners if common(self.holding_time, each[:2])}
-        return [*map(len, owners)] == [1] and self._covers(self.holding_time, self.owners)
+        spans = [each for each in self.owners if common(self.holding_time, each[:2])]
+        is_one = [*map(len, {each.owner_ids for each in spans})] == [1] and all(each.is_agreed for each in spans)
+        return is_one and self._covers(self.holding_time, spans)
 
     @staticmethod
     def _covers(time: Time, spans: Iterable[OwnerSpan]) -> bool:

@@ -32,7 +32,7 @@ def _proofs(message: GroupMessage) -> Iterator[str]:
     times = _times(message)
     if times["stored_by"]:
         yield f"Stored between {times['stored_after'] or UNKNOWN} and {times['stored_by']}."
-    for start, end, owner_ids, cause in message.facts.owners:
+    for start, end, owner_ids, cause, _ in message.facts.owners:
         names = joined_names(owner_ids) or "no member"
         yield f"Owner from {second_text(start)} to {second_text(end)}: {names}{f' ({cause})' if cause else ''}"
     if times["passed_by"]:
@@ -124,7 +124,7 @@ def _of_group(message: GroupMessage) -> GroupMessageDocument:
                 "client_ids": ids,
                 "double_owned_cause": cause,
             }
-            for start, end, ids, cause in message.facts.owners
+            for start, end, ids, cause, _ in message.facts.owners
         ],
         "retry_messages": message.retry_messages,
         "dead_letters": message.dead_letters,

@@ -156,6 +156,12 @@ _PUBLISHED: Sequence[tuple[str, dict[str, Any], str, str]] = [
         "OWNER_CHANGED",
     ),
     ("no owner", {"owners": [_owner(1, 200)]}, "MAYBE_CONSUMED_TWICE", "OWNER_CHANGED"),
+    (
+        "brokers list different members",
+        {"owners": [_owner(1, 200, "c1")._replace(is_agreed=False)]},
+        "MAYBE_CONSUMED_TWICE",
+        "OWNER_CHANGED",
+    ),
 ]
 
 
