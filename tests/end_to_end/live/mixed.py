@@ -150,8 +150,8 @@ class Scenario:
 
 CLIENTS = {process: Client(process, program, told.split()) for process, program, told in cells(_CLIENTS)}
 GROUPS = sorted({group for client in CLIENTS.values() for group in client.groups})
-#: Groups of Go clients, whose listeners write down each message.
-LISTENING = [group for group in GROUPS if group.startswith("go-")]
+#: Groups of Go and Java clients, whose listeners write down each message.
+LISTENING = [group for group in GROUPS if group not in ("node-push", "py-push")]
 
 
 def run(folder: Path) -> Scenario:
@@ -255,7 +255,7 @@ def delivered(folder: Path, process: str) -> Iterator[Delivery]:
 
 
 def deliveries(recorded: Scenario, group: str) -> dict[tuple[str, str], dict[int, list[float]]]:
-    """By (topic, `broker:queue`) and offset the seconds at which listeners of a group of Go clients got the message."""
+    """By (topic, `broker:queue`) and offset the seconds at which listeners of a group got the message."""
     got: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for name in (name for name, client in CLIENTS.items() if group in client.groups):
         for each in delivered(recorded.folder, name):

@@ -61,7 +61,7 @@ _NOT_IN_LOGS = ("go-circle", "mix-hash", "go-order", "wiped")
 #: Rules about members, which logs know. Without offsets, an offline group is UNASSIGNED_QUEUE there.
 _OF_MEMBERS = ("DUPLICATE_CLIENT_ID", "SUBSCRIPTION_MISMATCH", "MIXED_CLIENTS")
 #: So many messages of each queue are asked for.
-_MESSAGES = 200
+_MESSAGES = 100
 #: No step ends within a run, which takes less than half an hour: strategies take a minute of settled reports to infer.
 _STEP, _RUN = timedelta(days=1), timedelta(minutes=30)
 #: Per origin how long around a change nothing is compared.
