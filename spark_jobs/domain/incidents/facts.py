@@ -11,7 +11,7 @@ from spark_jobs.domain.model.finding import QueueEvidence
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.message_queue import MessageQueue, queues_by_topic
-from spark_jobs.domain.model.severities import SEVERITIES
+from spark_jobs.domain.model.severities import INFO, SEVERITIES
 from spark_jobs.domain.model.window import SECOND, Time, covered, from_micros
 from spark_jobs.domain.phrases import NAMED, count, joined_names, known_sum
 from spark_jobs.domain.rules.commands import A_BROKER, filled
@@ -43,7 +43,7 @@ def incident(roots: Sequence[Thread], symptoms: Sequence[Thread], rules: Mapping
         causes=tuple(dict.fromkeys(cause for thread in roots for cause in thread.causes)),
         severity=max((thread.worst.severity for thread in threads), key=SEVERITIES.index),
         headline=_headline(rule, current_roots, worst_root.part(rule)),
-        opened_at=min(thread.start for thread in lasting),
+        opened_at=min([first_root.start, *(each.start for each in lasting if each.findings[0].severity != INFO)]),
         resolved_at=None if until == END_OF_TIME else until,
         last_seen_at=max(thread.end for thread in lasting),
         consumer_groups=groups,
@@ -94,7 +94,7 @@ def _lasting(roots: Sequence[Thread], symptoms: Sequence[Thread]) -> list[Thread
     return [
         thread
         for thread in symptoms
-        if thread.worst.severity != SEVERITIES[0] and (thread.queues & queues if queues else thread.queues)
+        if thread.worst.severity != INFO and (thread.queues & queues if queues else thread.queues)
     ]
 
 

@@ -164,6 +164,7 @@ an incident lasts as long as its symptoms      | CLIENT_HUNG:NO_PULL 02:10-02:20
 … and as they are open                         | CLIENT_HUNG:NO_PULL 02:10-02:20 queue=t:b:0; > CONSUMER_STALLED:NO_PROGRESS 02:12-04:00 queue=t:b:0 | 0-4 | CLIENT_HUNG 02:10-open g NO_PULL ERROR 1 1
 … not those of other queues                    | CLIENT_HUNG:NO_PULL 02:10-02:20 queue=t:b:0; > CONSUMER_STALLED:NO_PROGRESS 02:12-04:20 queue=t:b:1 | 0-6 | CLIENT_HUNG 02:10-02:20 g NO_PULL ERROR 1 1
 … and began with the first of them             | CLIENT_HUNG:NO_PULL 02:16-02:30 queue=t:b:0; > CONSUMER_STALLED:NO_PROGRESS 02:10-02:30 queue=t:b:0 | | CLIENT_HUNG 02:10-02:30 g NO_PULL ERROR 1 1
+… not with one that was INFO then              | CLIENT_HUNG:NO_PULL 02:16-02:30 queue=t:b:0; > CONSUMER_STALLED:NO_PROGRESS 02:10-02:15 queue=t:b:0 severity=INFO; > CONSUMER_STALLED:NO_PROGRESS 02:16-02:30 queue=t:b:0 | | CLIENT_HUNG 02:16-02:30 g NO_PULL ERROR 1 1
 … nor those that are INFO                      | CLIENT_HUNG:NO_PULL 02:10-02:20 queue=t:b:0; > CONSUMER_STALLED:NO_PROGRESS 02:12-04:20 queue=t:b:0 severity=INFO | 0-6 | CLIENT_HUNG 02:10-02:20 g NO_PULL ERROR 1 1
 """  # noqa: E501 - a table
 
