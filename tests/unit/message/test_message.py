@@ -32,6 +32,7 @@ _ANSWERS = """
     the last before it | 0 | payments broker-a:0 1229 | payment-service | CONSUMED_TWICE TWO_OWNERS 02:09:55 02:10:05
     owners since | 0 | payments broker-a:5 780 | payment-service | MAYBE_CONSUMED_TWICE OWNER_CHANGED 02:17:15 02:17:26
     one owner          | 0 | orders broker-a:1 1220 | order-service | CONSUMED PASSED 02:09:55 02:10:05
+    views differ | 0 | orders broker-b:9 770 | order-service | MAYBE_CONSUMED_TWICE OWNER_CHANGED 02:24:05 02:24:15
     offline meanwhile  | 0 | orders broker-a:1 603 | batch-export | MAYBE_CONSUMED_TWICE OWNER_CHANGED 02:13:46 02:13:56
     a reset            | 0 | orders broker-a:1 2400 | batch-export | CONSUMED_TWICE WENT_BACK 02:17:56 02:18:06
     before the reset   | 0 | orders broker-a:1 1940 | batch-export | MAYBE_CONSUMED_TWICE WENT_BACK 02:14:46 02:14:56
