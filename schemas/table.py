@@ -31,3 +31,10 @@ class Table:
     def columns(self) -> tuple[str, ...]:
         """The columns a job writes: all but the generated ones, in the table's order."""
         return tuple(name for name in self.schema.names if name not in self.generated)
+
+    @cached_property
+    def layout(self) -> Mapping[str, str]:
+        """Delta's properties of the files' statistics. A partitioned table keeps those of names only: a reader reads
+        all of them with the log, and a year of steps has thousands of files.
+        """
+        return {"delta.dataSkippingStatsColumns": "cluster,consumer_group"} if self.partition_by else {}

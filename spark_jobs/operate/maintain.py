@@ -103,7 +103,7 @@ def _upkeep(spark: SparkSession, warehouse: Warehouse, table: Table, days: int) 
 
 def _maintained(spark: SparkSession, warehouse: Warehouse, table: Table, days: int) -> upkeep.Maintained:
     before = after = _upkeep(spark, warehouse, table, days)
-    delta, wanted = warehouse.delta_table(spark, table), before.lacks(days)
+    delta, wanted = warehouse.delta_table(spark, table), before.lacks(table, days)
     if wanted:
         warehouse.set_properties(spark, table, wanted)
     if before.compact:

@@ -33,9 +33,12 @@ class Upkeep:
     compact: bool = True
     vacuum: bool = True
 
-    def lacks(self, days: int) -> dict[str, str]:
-        """Properties to set so that versions stay readable for `days`. VACUUM's own argument is ignored by Delta."""
+    def lacks(self, table: Table, days: int) -> dict[str, str]:
+        """Properties to set: the table's layout, and that versions stay readable for `days`. VACUUM's own argument is
+        ignored by Delta.
+        """
         wanted = {
+            **table.layout,
             "delta.logRetentionDuration": _duration(max(timedelta(days=days), _LOG_RETENTION)),
             "delta.deletedFileRetentionDuration": _duration(timedelta(days=days)),
         }
@@ -122,7 +125,7 @@ def nothing_to_maintain(location: Location, retention: timedelta) -> list[Mainta
         made_at = None if oldest_version is None else LocalLog(root / table.name).made(oldest_version)
         days = days_to_keep(made_at, retention)
         upkeep = upkeep_of(tables, table, days)
-        if upkeep.lacks(days) or upkeep.compact or upkeep.vacuum or wrong_constraints(table, upkeep.properties):
+        if upkeep.lacks(table, days) or upkeep.compact or upkeep.vacuum or wrong_constraints(table, upkeep.properties):
             return None
         maintained.append(Maintained.of(table, upkeep, upkeep, days))
     if not are_sightings_complete(tables):

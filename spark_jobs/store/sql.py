@@ -35,7 +35,8 @@ def create_table(table: Table, identifier: str) -> str:
     if table.cluster_by:
         lines.append(f"CLUSTER BY ({', '.join(table.cluster_by)})")
     lines.append(f"COMMENT {literal(table.comment)}")
-    if table.checks:
-        pairs = (f"{literal(f'delta.constraints.{name}')} = {literal(check)}" for name, check in table.checks.items())
+    properties = {**{f"delta.constraints.{name}": check for name, check in table.checks.items()}, **table.layout}
+    if properties:
+        pairs = (f"{literal(name)} = {literal(value)}" for name, value in properties.items())
         lines.append(f"TBLPROPERTIES ({', '.join(pairs)})")
     return "\n".join(lines)

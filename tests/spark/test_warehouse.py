@@ -41,6 +41,8 @@ def test_tables_are_made_as_their_schemas_say(spark: SparkSession, warehouse: Wa
     assert detail.properties["delta.constraints.known_message_model"]
     outputs = warehouse.delta_table(spark, REBALANCE_INTERVALS).detail().collect()[0]
     assert outputs.partitionColumns == ["step_start"]
+    assert outputs.properties["delta.dataSkippingStatsColumns"] == "cluster,consumer_group"
+    assert "delta.dataSkippingStatsColumns" not in detail.properties
 
 
 def test_the_printed_sql_and_the_api_make_the_source_tables(spark: SparkSession, tmp_path: Path, typed: Typed) -> None:
