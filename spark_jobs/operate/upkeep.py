@@ -164,15 +164,20 @@ _WITHOUT_ROUTE = (
 
 
 def has_all_sightings(tables: DeltaTables) -> bool:
-    """Return whether the table has all that `ingest.sightings.sightings_of_sources` would add to it."""
+    """Return whether the table has all that `ingest.sightings.sightings_of_sources` would add to it, since the first
+    snapshot that is kept.
+    """
     opened = {table: tables.open(table) for table in (MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS)}
 
-    def holds(seen: str, same: str) -> bool:
+    def holds(source: Table, seen: str, same: str) -> bool:
+        first = f"SELECT date_trunc('hour', min(captured_at)) FROM {source.name}"
+        known = f"SELECT * FROM {SIGHTINGS.name} WHERE hour >= ({first})"
         same += " AND s.cluster = t.cluster AND s.hour = t.hour AND s.first_at >= t.first_at AND s.last_at <= t.last_at"
-        lacking = f"SELECT 1 FROM ({seen}) s LEFT ANTI JOIN {SIGHTINGS.name} t ON {same} LIMIT 1"
+        lacking = f"SELECT 1 FROM ({seen}) s LEFT ANTI JOIN ({known}) t ON {same} LIMIT 1"
         return not len(tables.query(lacking, opened))
 
     of_broker = "s.broker_name = coalesce(t.broker_name, '') AND s.read_queue_nums = coalesce(t.read_queue_nums, -1)"
-    return holds(_GROUPS, "s.consumer_group = t.consumer_group") and holds(
-        f"{_BROKERS} UNION ALL {_WITHOUT_ROUTE}", f"s.topic = t.topic AND {of_broker}"
+    of_routes = f"{_BROKERS} UNION ALL {_WITHOUT_ROUTE}"
+    return holds(MEMBERSHIP_SNAPSHOTS, _GROUPS, "s.consumer_group = t.consumer_group") and holds(
+        ROUTE_SNAPSHOTS, of_routes, f"s.topic = t.topic AND {of_broker}"
     )
