@@ -222,7 +222,8 @@ def _newest(stored: StoredTables, runs: pa.Table, columns: Sequence[str]) -> dic
     """These columns of the run that ended last; of several, of the first by its id."""
     last = pc.max(runs["finished_at"])
     run_id = min(runs.filter(pc.equal(runs["finished_at"], last))["run_id"].to_pylist())
-    of_run = [IS_PUBLISHED, Filter("run_id", "=", run_id), Filter("finished_at", "=", last.as_py())]
+    finished_at = from_micros(last.value)  # as_py loads pandas
+    of_run = [IS_PUBLISHED, Filter("run_id", "=", run_id), Filter("finished_at", "=", finished_at)]
     return rows(stored.read(AUDIT_RUNS, columns, of_run))[0]
 
 
