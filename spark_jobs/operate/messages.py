@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
+from schemas import INCIDENTS
 from spark_jobs.domain.incidents.notices import OF_AUDITS, News, Notice, NoticeScope, notices
 from spark_jobs.domain.incidents.team_routes import TeamRoute, targets_of
 from spark_jobs.domain.model.intervals import EVER, Interval
@@ -17,6 +18,7 @@ from spark_jobs.show.status import published_statuses
 from spark_jobs.show.text.incident_text import attention
 from spark_jobs.show.text.notice_text import notice_text, notices_text, notices_title
 from spark_jobs.store.read.published import EVERYTHING, PublishedTables
+from spark_jobs.store.read.stored import Filter, tuples
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,7 @@ class Message:
 #: An incident last seen longer ago, before the end of its cluster's newest audited step, is not reported for the first
 #: time; nor is an older step of which nothing was published.
 RECENT = timedelta(days=1)
-#: An incident that was reported is followed for this long after it was last seen. Audits are looked for from so long
-#: before the end of the newest one on.
+#: An incident that was reported is followed for this long after it was last seen.
 FOLLOWED = timedelta(days=7)
 _DAY = timedelta(days=1)
 
@@ -103,19 +104,45 @@ def _messages(
     clusters: Collection[str],
 ) -> Iterator[Message]:
     """One per target and cluster, of these clusters, of the time before the end."""
-    seen = published_incidents(tables, IncidentQuery(Interval(end - FOLLOWED, end)))
+    reported = {
+        target: [notice for notice in sent[target] if notice.cluster in clusters and notice.event not in OF_AUDITS]
+        for target in targets
+    }
+    first = end - (RECENT if _is_settled(tables, reported, end) else FOLLOWED)
+    seen = published_incidents(tables, IncidentQuery(Interval(first, end)))
     incidents = [incident for incident in seen if incident.cluster in clusters]
     since, recent, until = map(to_micros, (end - FOLLOWED, end - RECENT, end))
     by_cluster = attrgetter("notice.cluster")
     for target in targets:
         routed = (incident for incident in incidents if target in targets_of(request.routes, incident, request.target))
         ids = frozenset(incident.incident_id for incident in routed)
-        before = [notice for notice in sent[target] if notice.cluster in clusters and notice.event not in OF_AUDITS]
         scope = NoticeScope(since, recent, until, request.least, ids)
-        of_target = sorted(notices(incidents, before, scope), key=by_cluster)
+        of_target = sorted(notices(incidents, reported[target], scope), key=by_cluster)
         backlogs = _backlogs(tables) if of_target else {}
         for _, of_cluster in groupby(of_target, key=by_cluster):
             yield _message(tables, request, target, _worst_first(of_cluster), backlogs, end)
+
+
+def _is_settled(tables: PublishedTables, reported: Sent, end: datetime) -> bool:
+    """Return whether the table `incidents` shows that each followed incident was seen in the last day, or is over as it
+    was reported: then no older one is news.
+    """
+    last = [notice for sent in reported.values() for notice in {notice.incident_id: notice for notice in sent}.values()]
+    followed = [notice for notice in last if notice.last_seen_at > to_micros(end - FOLLOWED)]
+    stored, ids = tables.stored, sorted({notice.incident_id for notice in followed})
+    known = {}
+    if ids and stored.exists(INCIDENTS):
+        read = stored.read(
+            INCIDENTS, ("incident_id", "last_seen_at", "resolved_at"), [Filter("incident_id", "IN", ids)]
+        )
+        known = {incident_id: times for incident_id, *times in tuples(read)}
+
+    def is_settled(notice: Notice) -> bool:
+        seen, resolved = known.get(notice.incident_id, (EVER.start, None))
+        is_same = notice.is_over and resolved is not None and to_micros(seen) == notice.last_seen_at
+        return seen > end - RECENT or is_same
+
+    return all(map(is_settled, followed))
 
 
 def _message(

@@ -153,11 +153,14 @@ def began_unseen(tables: PublishedTables, incident: Incident) -> bool:
 
 
 def recent_incidents(
-    tables: PublishedTables, first_step: datetime, names: Scope, routes: tuple[TeamRoute, ...]
+    tables: PublishedTables, first_step: datetime, newest: datetime, names: Scope, routes: tuple[TeamRoute, ...]
 ) -> list[Incident]:
-    """The incidents folded from the steps since `first_step`; severity, groups and costs are of these steps."""
-    query = IncidentQuery(None, names.cluster, names.consumer_group)
-    folded = fold_from(tables, names.cluster, first=first_step).incidents
+    """The incidents seen since `first_step` that are open or were seen since `newest`, and others: from the newest
+    checkpoint before `newest` on; if there is none, those of the steps since `first_step`.
+    """
+    query = IncidentQuery(Interval(first_step, EVER.end), names.cluster, names.consumer_group)
+    earlier = carried_by(tables, checkpoint_at(tables, newest))
+    folded = fold_from(tables, names.cluster, earlier, first_step).incidents
     return [with_teams(routes, incident) for incident in folded if is_wanted(incident, query)]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import product
 from math import inf
+from operator import itemgetter
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -55,7 +56,9 @@ def metrics(
         for row in recent
     ]
     progress("reading the findings")
-    incidents = recent_incidents(tables, end - EXPORTED, names, routes)
+    last_steps = {row["cluster"]: row["step_start"] for row in sorted(recent, key=itemgetter("step_start"))}
+    since = min(last_steps.values(), default=newest.newest_step)
+    incidents = recent_incidents(tables, end - EXPORTED, since, names, routes)
     return registry(groups, incidents, NO_COVERAGE if names.consumer_group else coverage_of(tables, names, now))
 
 

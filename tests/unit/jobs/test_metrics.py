@@ -10,11 +10,14 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from schemas import COVERAGE, FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
+from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.rules.catalog import RULES
+from spark_jobs.show.incident_table import publish_incidents
 from spark_jobs.show.metrics import registry
+from spark_jobs.store.read.delta import delta_tables
 from tests.support import published
 from tests.support.commands import Typed
-from tests.support.published import STATUS
+from tests.support.published import STATUS, publish_hours
 from tests.support.recordings import write_warehouse
 from tests.support.rows import finding
 from tests.support.times import at
@@ -143,6 +146,17 @@ def test_the_newest_step_of_every_group(warehouse: Path, tmp_path: Path, typed: 
     assert "EOF" not in text
     assert text.endswith("\n")
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["audit.prom"]
+
+
+def test_open_incidents_go_on_from_a_checkpoint(tmp_path: Path, typed: Typed) -> None:
+    """Open for ten days, and an ERROR at the beginning: as `incidents` says. Another one began in the last step."""
+    publish_hours(tmp_path, range(24), range(24), "g", "eu")
+    publish_hours(tmp_path, range(24, 241), range(24, 241), "g", "eu", severity="WARN")
+    publish_hours(tmp_path, range(241), [3, 150, 240], "h", "eu", severity="WARN")
+    stored = delta_tables(str(tmp_path))
+    publish_incidents(stored, (), Interval(at(0), at(HOUR)))
+    found = metrics_in(typed("metrics", warehouse=tmp_path).out)
+    assert (found["open_incidents"], found["step_incidents"]) == ({ERROR: 1, WARN: 1}, {ERROR: 1, WARN: 1})
 
 
 def test_without_a_file_they_are_printed(warehouse: Path, typed: Typed) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -14,14 +15,15 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 
-from schemas import AUDIT_RUNS, NOTICES, SIGHTINGS
+from schemas import AUDIT_RUNS, FINDINGS, NOTICES, SIGHTINGS
 from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
@@ -32,6 +34,7 @@ from spark_jobs.operate.missing import recorded_steps
 from spark_jobs.operate.notices import send_notices
 from spark_jobs.operate.rejected_steps import audit_notices
 from spark_jobs.pipeline.publish.claims import claim_notices
+from spark_jobs.show.incident_table import publish_incidents
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.stored import rows
@@ -42,6 +45,7 @@ from tests.support.stored import audit_run, write
 from tests.support.times import at
 
 SECRET = "s3cr3t"
+STEP = Interval(at(0), at(3600))
 COMMAND = [sys.executable, "-m", "spark_jobs.cli", "notify", "--warehouse"]
 OPENED, OF_D, OF_E = (f"rebalance-audit {cluster}: 1 incident opened" for cluster in "cde")
 
@@ -274,6 +278,50 @@ def test_a_cluster_that_is_audited_a_day_behind_another_is_followed(service: Ser
     assert [notify(published), notify(published)] == [0, 0]
     assert service.titles() == [OF_D]
     assert [row["audited_until"] for row in remembered(published)] == [at(7200)]
+
+
+def test_what_is_over_since_days_is_sent_with_the_table_of_incidents_as_without(
+    service: Service, tmp_path: Path
+) -> None:
+    """It ends a day after it was sent, and the next message is three days later; then its end moves by late data."""
+    publish_hours(tmp_path, range(30), offline=range(20, 30))
+    publish_incidents(delta_tables(str(tmp_path)), (), STEP)
+    assert notify(tmp_path) == 0
+    publish_hours(tmp_path, range(30, 110), offline=range(30, 50))
+    publish_incidents(delta_tables(str(tmp_path)), (), STEP)
+    assert [notify(tmp_path), notify(tmp_path)] == [0, 0]
+    publish_hours(tmp_path, [50], offline=[50], finished_at=datetime.now(UTC))
+    publish_incidents(delta_tables(str(tmp_path)), (), STEP)
+    assert [notify(tmp_path), notify(tmp_path)] == [0, 0]
+    assert service.titles() == [OPENED, *["rebalance-audit c: 1 incident resolved"] * 2]
+    assert [row["last_seen_at"] for row in remembered(tmp_path)] == [at(3600 * hour) for hour in (30, 50, 51)]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_table_of_incidents_changes_no_notification(tmp_path: Path, seed: int) -> None:
+    """Runs go on by some hours, or audit earlier ones again; after some of them something is sent."""
+    warehouses, chance, end = (tmp_path / "with", tmp_path / "without"), random.Random(seed), 0
+    sent: dict[Path, list[tuple[str, str]]] = {warehouse: [] for warehouse in warehouses}
+    for _ in range(12):
+        hours = range(end, end + chance.randint(1, 60))
+        if end > 10 and chance.random() < 0.4:
+            first = chance.randint(max(0, end - 120), end - 3)
+            hours = range(first, first + 3)
+        end = max(end, hours.stop)
+        begin, is_sent = chance.randint(hours.start, hours.stop), chance.random() < 0.35
+        offline = range(begin, hours.stop) if chance.random() < 0.5 else range(hours.start, begin)
+        first_step, after = (f"'{at(3600 * hour):%Y-%m-%dT%H:%M:%SZ}'" for hour in (hours.start, hours.stop))
+        for warehouse in warehouses:
+            if (warehouse / FINDINGS.name).exists():
+                again = f"step_start >= {first_step} AND step_start < {after}"
+                DeltaTable(warehouse / FINDINGS.name).delete(again)
+            publish_hours(warehouse, hours, offline)
+            if warehouse.name == "with":
+                publish_incidents(delta_tables(str(warehouse)), (), STEP)
+            if is_sent:
+                messages = send_notices(delta_tables(str(warehouse)), NoticeRequest(), lambda _: None)
+                sent[warehouse] += [(message.title, message.text.replace(str(warehouse), "")) for message in messages]
+    assert sent[warehouses[0]] == sent[warehouses[1]] != []
 
 
 def reject(warehouse: Path, hour: int, cluster: str | None, **of_run: Any) -> None:
