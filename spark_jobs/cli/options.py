@@ -220,7 +220,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--jobs": _value("N", "steps to audit at a time, 1 to 16 (default: 1)", type=_from_1_to(16), default=1),
     "--only-missing": _switch("audit only missing steps; with --interval also those of another configuration"),
     "--most": _value("N", "with --only-missing: at most N steps, the newest first", type=_positive),
-    "--missing": _switch("list the recorded steps without a complete audit instead, by cluster"),
+    "--missing": _switch("list the recorded steps without a complete audit instead (default: of the last 7 days)"),
     "--scale": _value(
         None, "start Spark for small or large work (default: by the size of the tables)", choices=("small", "large")
     ),

@@ -9,6 +9,8 @@ from enum import StrEnum
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+import pyarrow.compute as pc
+
 from schemas import AUDIT_RUNS, COVERAGE, SIGHTINGS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval, StepGrid
@@ -26,6 +28,8 @@ _RUN = (
 _OF_GROUPS = (Filter("topic", "IS", None), Filter("deleted", "IS", None))
 _OF_CLUSTER = Filter("consumer_group", "IS", None)
 _HOURS = StepGrid(timedelta(hours=1))
+#: Steps are looked for from so long before the end of the newest run on, if the question names no time.
+_RECENT = timedelta(days=7)
 #: A cluster (None: all), and the start of a step.
 _Key = tuple[str | None, datetime]
 
@@ -87,7 +91,10 @@ def recorded_steps(
         for cluster, (first, last) in sorted(spans.items())
     }
     runs = _runs_by_end(stored, read_since)
-    newest, audited = _newest(runs, grid), _audited(stored, runs, grid, read_since)
+    of_steps = _later("step_start", read_since and grid.floor(read_since))
+    if interval is not None:
+        of_steps += [Filter("step_start", ">=", grid.floor(interval.start)), Filter("step_start", "<", interval.end)]
+    newest, audited = _newest(runs, grid), _audited(stored, runs, grid, of_steps)
     missing = [
         MissingStep(cluster, step, _newer(newest.get((None, step.start)), newest.get((cluster, step.start))))
         for cluster, of_cluster in steps.items()
@@ -124,7 +131,7 @@ def _later(column: str, since: datetime | None) -> list[Filter]:
     return [] if since is None else [Filter(column, ">=", since)]
 
 
-def _audited(stored: StoredTables, runs: Iterable[Run], grid: StepGrid, since: datetime | None) -> set[_Key]:
+def _audited(stored: StoredTables, runs: Iterable[Run], grid: StepGrid, of_steps: Sequence[Filter]) -> set[_Key]:
     """The complete audits: rows of clusters in `coverage`, and steps of runs of before there was that table."""
     published = [run for run in runs if is_published(run)]
     audited = {
@@ -135,7 +142,7 @@ def _audited(stored: StoredTables, runs: Iterable[Run], grid: StepGrid, since: d
     }
     if published and stored.exists(COVERAGE):
         version = published[-1]["published_versions"].get(COVERAGE.name)
-        conditions = [_OF_CLUSTER, *_later("step_start", since and grid.floor(since))]
+        conditions = [_OF_CLUSTER, *of_steps]
         audited |= {*tuples(stored.read(COVERAGE, ("cluster", "step_start"), conditions, version))}
     return audited
 
@@ -185,16 +192,24 @@ def is_published(run: Run) -> bool:
     return bool(run["outcome"] == "published")
 
 
-def newest_run(stored: StoredTables) -> Run | None:
-    """The run that finished last: its times, and the length of its steps."""
-    columns = ("finished_at", "interval_end", "step_seconds")
-    runs = rows(stored.read(AUDIT_RUNS, columns)) if stored.exists(AUDIT_RUNS) else []
-    return max(runs, key=itemgetter("finished_at"), default=None)
+def recent_steps(stored: StoredTables, now: datetime, interval: Interval | None = None) -> RecordedSteps:
+    """`recorded_steps` of the interval, else of the last 7 days before the end of the newest run; by the step length of
+    that run.
+    """
+    run = _newest_run(stored)
+    if run is None:
+        return recorded_steps(stored, Configuration(), now, interval)
+    read_since = run["interval_end"] - _RECENT if interval is None else None
+    return recorded_steps(stored, Configuration(step_seconds=run["step_seconds"]), now, interval, read_since)
 
 
-def usual_configuration(run: Run | None) -> Configuration:
-    """The default, with the step of this run."""
-    return Configuration(step_seconds=run["step_seconds"]) if run else Configuration()
+def _newest_run(stored: StoredTables) -> Run | None:
+    """The run that finished last: its end, and the length of its steps."""
+    if not stored.exists(AUDIT_RUNS):
+        return None
+    runs = stored.read(AUDIT_RUNS, ("finished_at", "interval_end", "step_seconds"))
+    newest = runs.filter(pc.equal(runs["finished_at"], pc.max(runs["finished_at"])))
+    return next(iter(rows(newest)), None)
 
 
 def missing_times(recorded: RecordedSteps) -> list[dict[str, Any]] | None:

@@ -11,14 +11,13 @@ from spark_jobs.domain.incidents.notices import News, Notice
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.errors import NotDeliveredError, NothingPublishedError
 from spark_jobs.operate.messages import (
-    FOLLOWED,
     RECENT,
     Message,
     NoticeEntry,
     NoticeRequest,
     incident_messages,
 )
-from spark_jobs.operate.missing import newest_run, recorded_steps, usual_configuration
+from spark_jobs.operate.missing import recent_steps
 from spark_jobs.operate.rejected_steps import audit_notices, rejected_steps
 from spark_jobs.pipeline.publish.claims import claim_notices
 from spark_jobs.show.text.notice_text import audit_text, audit_title, rejected_text, rejected_title
@@ -107,9 +106,7 @@ def _of_rejected_steps(stored: StoredTables, target: str, sent: Iterable[Notice]
 
 
 def _of_missing_audits(stored: StoredTables, request: NoticeRequest, sent: Iterable[Notice]) -> list[Message]:
-    run = newest_run(stored)
-    read_since = run["interval_end"] - FOLLOWED if run else None
-    recorded = recorded_steps(stored, usual_configuration(run), datetime.now(UTC), read_since=read_since)
+    recorded = recent_steps(stored, datetime.now(UTC))
     where = stored.location.location
     return [
         _of_audits(

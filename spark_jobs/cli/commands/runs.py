@@ -19,7 +19,7 @@ from spark_jobs.cli.terminal import print_line, show_next, zone_name
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.phrases import count
 from spark_jobs.errors import ExitCode
-from spark_jobs.operate.missing import missing_times, newest_run, recorded_steps, usual_configuration
+from spark_jobs.operate.missing import missing_times, recent_steps
 from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.store.read.published import runs_of
 
@@ -43,8 +43,8 @@ def runs_command(arguments: Namespace) -> int:
 
 def _missing_steps(arguments: Namespace) -> int:
     with opened(arguments) as warehouse:
-        stored, now, interval = warehouse.stored, warehouse.clock(), _time(arguments, warehouse)
-        missing = missing_times(recorded_steps(stored, usual_configuration(newest_run(stored)), now, interval))
+        interval = _time(arguments, warehouse)
+        missing = missing_times(recent_steps(warehouse.stored, warehouse.clock(), interval))
     if not answered(arguments, {"missing": missing}, partial(_missing_table, missing or [])):
         show_missing(Console(), missing)
         if missing:

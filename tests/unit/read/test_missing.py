@@ -251,6 +251,17 @@ def test_runs_missing_lists_them(down: Path, typed: Typed) -> None:
     assert typed("runs --missing", warehouse=down).lines == ["0 times without a complete audit."]
 
 
+def test_runs_missing_is_about_the_last_seven_days_unless_a_time_is_named(tmp_path: Path, typed: Typed) -> None:
+    record(tmp_path, [0, 1, 4, 171])
+    audit(tmp_path, [0, 171], "c")
+    assert typed("runs --missing", warehouse=tmp_path, code=2).lines[:-1] == [
+        "c 2026-03-01T14:00Z/2026-03-08T13:00Z NOT_AUDITED"
+    ]
+    assert typed("runs --missing --interval 2026-03-01/2026-03-09", warehouse=tmp_path, code=2).lines[:-1] == [
+        "c 2026-03-01T11:00Z/2026-03-08T13:00Z NOT_AUDITED"
+    ]
+
+
 def test_without_sightings_it_is_unknown_what_is_missing(tmp_path: Path, typed: Typed) -> None:
     audit(tmp_path, [1])
     assert typed("runs --missing --json", warehouse=tmp_path, code=2).document == {"missing": None}
