@@ -12,13 +12,14 @@ from spark_jobs.domain.incidents.notices import BACK, MISSING, REJECTED, Notice,
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.operate.missing import RecordedSteps, Why
-from spark_jobs.store.read.stored import StoredTables, rows
+from spark_jobs.store.read.stored import Filter, StoredTables, rows
 
 #: In place of the rule of an incident.
 _QUALITY_GATE, _AUDIT_MISSING = "QUALITY_GATE", "AUDIT_MISSING"
 _NAMES = ("cluster", "consumer_group", "topic")
 _RUN = (*_NAMES, "outcome", "interval_start", "interval_end", "finished_at", "message")
 _Run = Mapping[str, Any]
+_IS_REJECTED = Filter("outcome", "NOT IN", ["published"])
 
 
 class RejectedStep(NamedTuple):
@@ -40,8 +41,9 @@ def rejected_steps(stored: StoredTables, recent: timedelta) -> list[RejectedStep
     """Each once, the oldest first: those that no later run has published, and that ended less than so long before the
     newest step of their cluster that was published or rejected.
     """
-    recorded = rows(stored.read(AUDIT_RUNS, _RUN)) if stored.exists(AUDIT_RUNS) else []
-    runs = sorted(recorded, key=itemgetter("finished_at"), reverse=True)
+    if not stored.exists(AUDIT_RUNS) or not stored.read(AUDIT_RUNS, ["outcome"], [_IS_REJECTED]):
+        return []
+    runs = sorted(rows(stored.read(AUDIT_RUNS, _RUN)), key=itemgetter("finished_at"), reverse=True)
     rejected: dict[Notice, RejectedStep] = {}
     for place, run in enumerate(runs):
         cluster, interval = run["cluster"], Interval(run["interval_start"], run["interval_end"])
