@@ -1,5 +1,6 @@
 """A warehouse of any age, made by writing published rows: no audit, and no Spark."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -7,17 +8,31 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from deltalake import WriterProperties, write_deltalake
+import pyarrow.compute as pc
+from deltalake import DeltaTable, WriterProperties, write_deltalake
 
-from schemas import AUDIT_RUNS, COVERAGE, FINDINGS, GROUP_STATUS, SIGHTINGS, Table
+from schemas import (
+    AUDIT_RUNS,
+    COVERAGE,
+    FINDINGS,
+    GROUP_STATUS,
+    OUTPUTS,
+    QUEUE_PROGRESS,
+    REBALANCE_INTERVALS,
+    SIGHTINGS,
+    SOURCES,
+    Table,
+)
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.finding import Evidence
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.store.arrow import arrow_schema
+from spark_jobs.operate.maintain import SHORTEST_RETENTION
+from spark_jobs.operate.upkeep import Upkeep
+from spark_jobs.store.arrow import arrow_schema, delta_schema
 
 _HOUR = timedelta(hours=1)
 _CLUSTER = "fleet"
-_PUBLISHED = (GROUP_STATUS, FINDINGS, COVERAGE)
+_TABLES = (*SOURCES, SIGHTINGS, *OUTPUTS, AUDIT_RUNS)
 #: Rows are written some steps at a time, so that a year fits into memory.
 _STEPS_AT_ONCE = 200
 
@@ -39,25 +54,36 @@ class PublishedHistory:
         return Interval(end - _HOUR, end)
 
     def write(self, warehouse: Path) -> None:
-        """Writes its tables into an empty folder."""
+        """Writes its tables into an empty folder: compacted, as `maintain` leaves them, and each with a checkpoint of
+        its log, as Delta makes them by and by.
+        """
+        made = {table: _create(warehouse, table) for table in _TABLES}
         first = self.newest.end - self.steps * _HOUR
         starts = [first + number * _HOUR for number in range(self.steps)]
+        of_first = {table: _rows(table, rows) for table, rows in self._of_groups(first).items()}
         for place in range(0, len(starts), _STEPS_AT_ONCE):
             some = starts[place : place + _STEPS_AT_ONCE]
-            for table, rows in self._rows(some).items():
-                _write(warehouse, table, rows)
-        versions = dict.fromkeys((table.name for table in _PUBLISHED), (len(starts) - 1) // _STEPS_AT_ONCE)
-        _write(warehouse, AUDIT_RUNS, (_run(start, versions) for start in starts))
+            for table, rows in of_first.items():
+                _write(made[table], table, pa.concat_tables(_later(rows, start - first) for start in some))
+            findings = (finding for start in some for finding in self._findings(start))
+            _write(made[FINDINGS], FINDINGS, _rows(FINDINGS, findings))
+        made[SIGHTINGS].optimize.compact()
+        versions = {table: made[table].version() for table in _TABLES}
+        _write(made[AUDIT_RUNS], AUDIT_RUNS, _rows(AUDIT_RUNS, (_run(start, versions) for start in starts)))
+        for table, written in made.items():
+            written.create_checkpoint()
+            _constrain(warehouse, table, written.version() + 1)
 
-    def _rows(self, starts: Iterable[datetime]) -> dict[Table, Iterator[Mapping[str, Any]]]:
-        steps = [*starts]
-        keys = [_key(group) | {"step_start": start} for start in steps for group in range(self.groups)]
-        clusters = ({"cluster": _CLUSTER, "consumer_group": None, "step_start": start} for start in steps)
+    def _of_groups(self, start: datetime) -> dict[Table, Iterator[Mapping[str, Any]]]:
+        """Rows of the step of which every one has the same but later."""
+        keys = [_key(group) | {"step_start": start} for group in range(self.groups)]
+        cluster = {"cluster": _CLUSTER, "consumer_group": None, "step_start": start}
         return {
             GROUP_STATUS: (_STATUS | key for key in keys),
-            COVERAGE: (_coverage(key) for key in (*keys, *clusters)),
+            COVERAGE: (_coverage(key) for key in (*keys, cluster)),
             SIGHTINGS: (_sighting(key) for key in keys),
-            FINDINGS: (finding for start in steps for finding in self._findings(start)),
+            REBALANCE_INTERVALS: (_interval(key) | _INTERVAL for key in keys),
+            QUEUE_PROGRESS: (_interval(key) | _PROGRESS for key in keys),
         }
 
     def _findings(self, start: datetime) -> Iterator[Mapping[str, Any]]:
@@ -69,16 +95,39 @@ class PublishedHistory:
             yield _finding(other, start, start + 2 * _HOUR / 6, start + 3 * _HOUR / 6)
 
 
-def _write(warehouse: Path, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
+def _create(warehouse: Path, table: Table) -> DeltaTable:
+    """The empty table with the properties that `maintain` sets."""
+    properties, partitions = Upkeep(0, 0, 0, {}).lacks(table, SHORTEST_RETENTION.days), [*table.partition_by]
+    location = warehouse / table.name
+    return DeltaTable.create(location, delta_schema(table), partition_by=partitions, configuration=properties)
+
+
+def _constrain(warehouse: Path, table: Table, version: int) -> None:
+    """Commit the constraints, so that `maintain` finds them: delta-rs cannot evaluate all of them."""
+    log = warehouse / table.name / "_delta_log"
+    actions = map(json.loads, (log / f"{0:020}.json").read_text().splitlines())
+    (metadata,) = (action["metaData"] for action in actions if "metaData" in action)
+    metadata["configuration"] |= {f"delta.constraints.{name}": check for name, check in table.checks.items()}
+    commit = {"metaData": metadata}, {"commitInfo": {"operation": "ADD CONSTRAINT", "timestamp": 0}}
+    (log / f"{version:020}.json").write_text("\n".join(map(json.dumps, commit)))
+
+
+def _rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     named = [{name: row.get(name) for name in table.schema.names} for row in rows]
-    schema = pa.schema([field.with_nullable(True) for field in arrow_schema(table)])
-    write_deltalake(
-        warehouse / table.name,
-        pa.Table.from_pylist(named, schema),
-        mode="append",
-        partition_by=[*table.partition_by],
-        writer_properties=WriterProperties(compression="SNAPPY"),
-    )
+    return pa.Table.from_pylist(named, pa.schema([field.with_nullable(True) for field in arrow_schema(table)]))
+
+
+def _later(rows: pa.Table, by: timedelta) -> pa.Table:
+    """The rows with later times."""
+    columns = [
+        pc.add(column, pa.scalar(by)) if pa.types.is_timestamp(column.type) else column for column in rows.columns
+    ]
+    return pa.Table.from_arrays(columns, schema=rows.schema)
+
+
+def _write(made: DeltaTable, table: Table, rows: pa.Table) -> None:
+    properties, partitions = WriterProperties(compression="SNAPPY"), [*table.partition_by]
+    write_deltalake(made, rows, mode="append", partition_by=partitions, writer_properties=properties)
 
 
 def _key(group: int) -> dict[str, Any]:
@@ -86,6 +135,9 @@ def _key(group: int) -> dict[str, Any]:
 
 
 _STATUS = {"finding_count": 1, "unknown_queues": 0, "bottleneck": "NO_BACKLOG", "advice": "No.", "member_count": 4}
+_COUNTS = {"member_count": 4, "distinct_members": 4, "queue_count": 16, "unassigned_queues": 0}
+_INTERVAL = {"status": "REPLAYED", **_COUNTS, "members": [], "queues": [], "triggers": []}
+_PROGRESS = {"broker_name": "broker-0", "queue_id": 0, "readings": 180, "lag_quality": "MEASURED", "lag_last": 0}
 _OBSERVED = ("expected", "observed", "members", "routes", "offsets", "clients")
 
 
@@ -93,6 +145,11 @@ def _coverage(key: Mapping[str, Any]) -> dict[str, Any]:
     start = key["step_start"]
     seen = {"first_snapshot_at": start, "last_snapshot_at": start + _HOUR - timedelta(seconds=20)}
     return {**key, **{f"{name}_seconds": 3600.0 for name in _OBSERVED}, **seen, "missing": []}
+
+
+def _interval(key: Mapping[str, Any]) -> dict[str, Any]:
+    of_topic = {"topic": "orders", "membership_view": "*"}
+    return {**key, **of_topic, "interval_start": key["step_start"], "interval_end": key["step_start"] + _HOUR}
 
 
 def _sighting(key: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,16 +169,17 @@ def _finding(group: int, step: datetime, start: datetime, end: datetime) -> dict
     return {**key, **times, **named, "evidence": evidence, "advice": "Start it.", "finding_id": f"{group}-{start}"}
 
 
-def _run(start: datetime, versions: Mapping[str, int]) -> dict[str, Any]:
+def _run(start: datetime, versions: Mapping[Table, int]) -> dict[str, Any]:
     return {
         **dict.fromkeys(("run_id", "configuration_hash", "code_version"), f"{start:%Y%m%d%H}"),
-        **{name: {} for name in ("source_versions", "row_counts", "content_hashes")},
+        **{name: {} for name in ("row_counts", "content_hashes")},
+        "source_versions": {table.name: versions[table] for table in (*SOURCES, SIGHTINGS)},
+        "published_versions": {table.name: versions[table] for table in OUTPUTS},
         **dict.fromkeys(("started_at", "finished_at"), start + _HOUR + timedelta(minutes=10)),
         "interval_start": start,
         "interval_end": start + _HOUR,
         "step_seconds": 3600,
         "not_evaluated": [],
         "configuration": Configuration().model_dump_json(),
-        "published_versions": versions,
         "outcome": "published",
     }
