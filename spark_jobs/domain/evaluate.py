@@ -169,12 +169,15 @@ _TOLERANCE = 0.25
 def as_recorded(history: GroupHistory, window: StepWindow, settings: AuditSettings) -> AuditSettings:
     """The settings with the interval that the snapshots of the window show, if it is far from the configured one."""
     polled: list[Timed] = [*history.memberships.values(), *history.routes.values(), *history.offsets.values()]
-    of_series = [np.diff(series.times[series.inside(window.read_from, window.end)]) for series in polled]
+    inside = [(series, series.inside(window.read_from, window.end)) for series in polled]
+    of_series = [series.distances[seen.start : max(seen.stop - 1, seen.start)] for series, seen in inside]
     if max(map(len, of_series), default=0) < _ENOUGH:
         return settings
-    between = np.concatenate(of_series)
-    usual = float(np.median(between))
+    between = np.sort(np.concatenate(of_series))
+    usual = int(between[(len(between) - 1) // 2] + between[len(between) // 2]) / 2  # the median
+    if settings.is_about(usual):  # as mostly
+        return settings
     is_alike = np.abs(between - usual) <= _TOLERANCE * usual
-    if is_alike.mean() < _PART or settings.is_about(usual):
+    if is_alike.mean() < _PART:
         return settings
     return settings.recorded_every(max(round(usual / SECOND), 1) * SECOND)

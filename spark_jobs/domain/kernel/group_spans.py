@@ -31,28 +31,23 @@ from spark_jobs.domain.rocketmq.strategies import strategy_of_class
 
 @dataclass(frozen=True)
 class GroupSpans:
-    """The states of a group in one step's window: spans by broker, by topic, by client id; `offset_topics`: topics that
-    members share, with an offset sample in the window; `unseen`: the times, in order, in which consumers that no
-    broker lists consume; `deleted`: the times, in order, in which the group is deleted, whatever the window;
-    `deleted_topics`: the same of its topics; `assigned`: of a group that pulls by hand, by topic that no member
-    subscribes to, the queues whose offsets advance in the window.
+    """The states of a group in one step's window: spans by broker, by topic, by client id; `subscribed`: the topics
+    that the group or any of its clients was seen to subscribe to; `offset_topics`: topics that members share, with an
+    offset sample in the window; `unseen`: the times, in order, in which consumers that no broker lists consume;
+    `deleted`: the times, in order, in which the group is deleted, whatever the window; `deleted_topics`: the same of
+    its topics; `assigned`: of a group that pulls by hand, by topic that no member subscribes to, the queues whose
+    offsets advance in the window.
     """
 
     memberships: Mapping[str, Sequence[Span[Membership]]]
     routes: Mapping[str, Sequence[Span[tuple[RouteEntry, ...]]]]
     clients: Mapping[str, Sequence[Span[ClientState]]]
+    subscribed: frozenset[str]
     offset_topics: frozenset[str]
     unseen: Sequence[Span[Reason]]
     deleted: Sequence[Time] = ()
     deleted_topics: Mapping[str, Sequence[Time]] = field(default_factory=dict)
     assigned: Mapping[str, frozenset[Place]] = field(default_factory=dict)
-
-    @cached_property
-    def subscribed(self) -> frozenset[str]:
-        """The topics that the group or any of its clients was seen to subscribe to."""
-        by_brokers = (span.state.topics for spans in self.memberships.values() for span in spans)
-        by_clients = (span.state.topics or () for spans in self.clients.values() for span in spans)
-        return frozenset().union(*by_brokers, *by_clients)
 
     @cached_property
     def filtered(self) -> frozenset[str]:
@@ -72,32 +67,38 @@ def group_spans(history: GroupHistory, window: StepWindow, settings: AuditSettin
         return {key: spans for key, spans in spans_by_key.items() if spans}
 
     memberships = seen(history.memberships, settings.max_gap)
+    clients = seen({client_id: client.answers for client_id, client in history.clients.items()}, None)
     proxies = seen(history.proxies, settings.max_gap)
     read = {topic for topic, samples in history.offsets.items() if samples.any_inside(window.read_from, window.end)}
+    subscribed = _subscribed(memberships, clients)
+    known = {*read, *subscribed, DEAD_LETTERS + history.consumer_group}
     spans = GroupSpans(
         memberships=memberships,
-        routes=seen(history.routes, settings.max_gap),
-        clients=seen({client_id: client.answers for client_id, client in history.clients.items()}, None),
+        routes=seen({topic: series for topic, series in history.routes.items() if topic in known}, settings.max_gap),
+        clients=clients,
+        subscribed=subscribed,
         offset_topics=frozenset(topic for topic in read if not is_redelivery(topic, history.consumer_group)),
         unseen=unseen_times(memberships, proxies, history.offsets, window, settings),
         deleted=deleted_times(history.memberships.values(), lambda state: state.listed is not False, window),
         deleted_topics={
             topic: times
             for topic, series in history.topics_listed.items()
-            if (times := deleted_times([series], lambda is_listed: is_listed, window))
+            if topic in known and (times := deleted_times([series], lambda is_listed: is_listed, window))
         },
-    )
-    known = {*read, *spans.subscribed, DEAD_LETTERS + history.consumer_group}
-    spans = replace(
-        spans,
-        routes={topic: route for topic, route in spans.routes.items() if topic in known},
-        deleted_topics={topic: times for topic, times in spans.deleted_topics.items() if topic in known},
     )
     states = (span.state for of_broker in memberships.values() for span in of_broker)
     if all(state.consume_type != PULLS_BY_HAND for state in states):
         return spans
-    topics = spans.offset_topics - spans.subscribed
+    topics = spans.offset_topics - subscribed
     return replace(spans, assigned={topic: _advancing(history.offsets[topic], window) for topic in topics})
+
+
+def _subscribed(
+    memberships: Mapping[str, Sequence[Span[Membership]]], clients: Mapping[str, Sequence[Span[ClientState]]]
+) -> frozenset[str]:
+    by_brokers = (span.state.topics for spans in memberships.values() for span in spans)
+    by_clients = (span.state.topics or () for spans in clients.values() for span in spans)
+    return frozenset().union(*by_brokers, *by_clients)
 
 
 def _advancing(samples: OffsetSamples, window: StepWindow) -> frozenset[Place]:

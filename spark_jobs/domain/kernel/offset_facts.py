@@ -147,8 +147,10 @@ def offset_jumps(samples: OffsetSamples, start: int, end: int, settings: AuditSe
     if seen.stop - seen.start < 2:
         return
     times, offsets, lag = samples.times[seen], samples.consumed_to[seen], samples.lag[seen]
-    near = (np.diff(times) <= settings.max_gap)[:, None]
-    moved = np.where(near, samples.forward[seen][1:], 0)
+    near = (samples.distances[seen.start : seen.stop - 1] <= settings.max_gap)[:, None]
+    moved = samples.forward[seen][1:]
+    if not near.all():
+        moved = np.where(near, moved, 0)
     total, most = moved.sum(axis=0), moved.max(axis=0)
     if not (most > np.maximum(thresholds.rewind_tolerance, FAR / 2 * (total - most) / len(moved))).any():  # as mostly
         return
@@ -204,12 +206,18 @@ def lost_offsets(samples: OffsetSamples, topic: TopicSamples | None, seen: slice
     """Per sample of these rows and queue, True where the broker has no offset of the group: it says 0, and the queue's
     oldest messages are above. None: it has one everywhere. Source: `AdminBrokerProcessor.getConsumeStats`.
     """
-    says_none = samples.present[seen] & (samples.consumer_offset[seen] == 0) & (samples.consumed_to[seen] == UNKNOWN)
+    says_none = _says_none(samples)[seen]
     if topic is None or not says_none.any():
         return None
     time = int(samples.times[seen][0]), int(samples.times[seen][-1]) + 1
     oldest = (topic.known_minimums(queue, *time) for queue in samples.queues)
     return np.asarray(says_none & np.array([len(offsets) > 0 and bool(offsets.min() > 0) for offsets in oldest]))
+
+
+@cached_with_value
+def _says_none(samples: OffsetSamples) -> Mask:
+    """Per sample and queue, True if the committed offset is 0 and stands for none."""
+    return np.asarray(samples.present & (samples.consumer_offset == 0) & (samples.consumed_to == UNKNOWN))
 
 
 def begun_at_end_again(

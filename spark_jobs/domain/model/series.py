@@ -68,14 +68,19 @@ class Timed:
         moments: list[int] = self.times.tolist()
         return moments
 
+    @cached_property
+    def distances(self) -> NDArray[np.int64]:
+        """Microseconds from each snapshot to the next one."""
+        return np.diff(self.times)
+
     def inside(self, start: int, end: int) -> slice:
         """The snapshots in `[start, end)`."""
         return slice(bisect_left(self.moments, start), bisect_left(self.moments, end))
 
     def any_inside(self, start: int, end: int) -> bool:
         """Return whether there is a snapshot in `[start, end)`."""
-        inside = self.inside(start, end)
-        return bool(inside.start < inside.stop)
+        place = bisect_left(self.moments, start)
+        return place < len(self.moments) and self.moments[place] < end
 
 
 @dataclass(frozen=True)
@@ -95,11 +100,13 @@ class Series(Timed, Generic[State]):
         first_run, stop = bisect_right(breaks, inside.start) - 1, bisect_left(breaks, inside.stop)
         last, seen_at = spans[stop - 1], self.moments[inside.stop - 1]
         end = window.end if max_gap is None else min(seen_at + max_gap, window.end)
-        of_window = [*spans[first_run : stop - 1], Span(last.start, end, seen_at, last.state)]
         start = max(self.moments[inside.start], window.observed_from)
+        if first_run == stop - 1:  # as mostly
+            return [Span(start, end, seen_at, last.state)] if start < end else []
+        of_window = [*spans[first_run : stop - 1], Span(last.start, end, seen_at, last.state)]
         of_window = of_window[bisect_right(of_window, start, key=_END) :]
         if of_window and of_window[0].start < start:
-            of_window[0] = of_window[0]._replace(start=start)
+            of_window[0] = Span(start, *of_window[0][1:])
         return of_window
 
     def runs(self, start: int, end: int, max_gap: int | None = None) -> list[Span[State]]:
@@ -111,7 +118,7 @@ class Series(Timed, Generic[State]):
         """The first snapshot of each span of all snapshots, by its place, and these spans."""
         is_first = np.diff(self.codes, prepend=-1) != 0
         if max_gap is not None:
-            is_first[1:] |= np.diff(self.times) > max_gap
+            is_first[1:] |= self.distances > max_gap
         firsts: list[int] = np.flatnonzero(is_first).tolist()
         spans = []
         for first, following in zip_longest(firsts, firsts[1:], fillvalue=len(self.times)):

@@ -31,6 +31,7 @@ def spans(snapshots: str, max_gap: int | None = GAP) -> str:
         ("110a 141a", "110-140a@110 141-171a@141"),
         # What began before the window is clipped; what is over when it begins is no span.
         ("40a 70a", "60-100a@70"),
+        ("30a", ""),
         ("30a 110a", "110-140a@110"),
         ("31a 110a", "60-61a@31 110-140a@110"),
         # Snapshots outside the window say nothing: not before it, not at its end.
