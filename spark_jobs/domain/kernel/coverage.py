@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import Matrix, OffsetSamples
 from spark_jobs.domain.model.message_queue import MessageQueue
@@ -69,10 +70,15 @@ class SnapshotGap(NamedTuple):
     queues: tuple[MessageQueue, ...] = ()
 
 
-def snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
-    """One per (source, gap): members, routes and offsets of ordinary topics with intervals, and offsets of a single
-    broker. What is deleted lacks nothing, and a topic that is back has `max_gap` to have snapshots.
+@cached_with_value
+def snapshot_gaps(step: AuditedStep) -> Sequence[SnapshotGap]:
+    """One per (source, gap), sorted: members, routes and offsets of ordinary topics with intervals, and offsets of a
+    single broker. What is deleted lacks nothing, and a topic that is back has `max_gap` to have snapshots.
     """
+    return sorted(_snapshot_gaps(step))
+
+
+def _snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
     until = step.window.end
     members = (span.time for spans in step.memberships.values() for span in spans)
     known = [*_captured_before(step), *members]

@@ -1,11 +1,12 @@
 """Queues that a route named as readable before, with their messages, and topics that are gone while brokers are up."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Membership, Numbers, OffsetSamples, Place
 from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry
 from spark_jobs.domain.model.series import Span
@@ -25,8 +26,10 @@ class RemovedQueue(NamedTuple):
     backlog: int
 
 
-def removed_queues(step: AuditedStep) -> Iterator[RemovedQueue]:
+@cached_with_value
+def removed_queues(step: AuditedStep) -> Sequence[RemovedQueue]:
     """One per span and queue that was not drained before, by topic, queue and time."""
+    removed = []
     for topic, samples in step.history.offsets.items():
         route = step.routes.get(topic, ())
         queues = _not_always_readable(route, samples.queues)
@@ -39,7 +42,8 @@ def removed_queues(step: AuditedStep) -> Iterator[RemovedQueue]:
             for start, end in removed_times(route, queue, absences, was_readable=hour is not None):
                 backlog = left_backlog(samples, queue, rows, start)
                 if backlog:
-                    yield RemovedQueue(topic, queue, start, end, backlog)
+                    removed.append(RemovedQueue(topic, queue, start, end, backlog))
+    return removed
 
 
 def readable_before(step: AuditedStep, topic: str) -> Mapping[Place | None, int]:

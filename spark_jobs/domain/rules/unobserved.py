@@ -20,7 +20,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per maximal time in which a source has no snapshots, and per queue and time of a silent broker; one condition
     each.
     """
-    every_gap = sorted(snapshot_gaps(step))
+    every_gap = snapshot_gaps(step)
     for gap in every_gap:
         for queue in gap.queues:
             silent_queue, source = FindingQueue(*queue, SILENT), (ConflictingValue(gap.source, None),)

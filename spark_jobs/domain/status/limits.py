@@ -43,10 +43,12 @@ def held_back(
     """
     offsets = {**step.history.offsets, **step.unread}
     lagging = list(lagging_queues(queues, offsets, step.window, step.settings, unconsumed_times(findings)))
+    left = {MessageQueue(each.topic, *each.queue): each for each in removed_queues(step)}
+    if not lagging and not unknown and not left:  # as mostly
+        return []
     signs, stood = _signs(step, findings, lagging), by_queue(step)
     scales = cache(lambda topic: without_effect(step, topic) is None)
     piles: dict[Limit, list[_Limited]] = {}
-    left = {MessageQueue(each.topic, *each.queue): each for each in removed_queues(step)}
     by_finding = {about for about, of in signs.items() if any(_QUEUES_REMOVED in _names(sign) for _, sign in of)}
     removed = {queue: each for queue, each in left.items() if queue in by_finding}
     if removed:

@@ -7,6 +7,8 @@ import pytest
 from spark_jobs.domain.kernel.audited_step import RebalanceInterval
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.history import ClientHistory, Place
+from spark_jobs.domain.model.message_queue import RouteEntry
+from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.status.backlog import queue_intervals
 from spark_jobs.domain.status.capacity import HeldBack, Limit
@@ -17,6 +19,7 @@ from tests.support.client_groups import held as owned_queue
 from tests.support.client_steps import client_history
 from tests.support.samples import measured, offsets
 from tests.support.tables import described
+from tests.support.times import micros
 
 PLACES: list[Place] = [("b", 0), ("b", 1)]
 OWNED = dict(zip(PLACES, [(0,), (1,)], strict=True))
@@ -213,6 +216,17 @@ def test_queues_of_limits_are_added_up() -> None:
         HeldBack(Limit.QUEUES, 1, 900, 90_000_000, 2, 2),
     ]
     assert [*held(other=900).values()] == [HeldBack(Limit.QUEUES, 2, 1800, 180_000_000, 2, 2)]
+
+
+def test_a_removed_queue_is_held_back_where_no_other_lags() -> None:
+    routes = [
+        Span(micros(begin), micros(begin + 100), micros(begin), (RouteEntry("b", 6, readable, 2),))
+        for begin, readable in ((0, 2), (100, 1))
+    ]
+    step = audited_step(offsets={"t": offsets(PLACES, {60: ["9/9", "10/2"], 80: ["9/9", "10/3"]})})
+    removed = finding("BROKER_NOT_READABLE:QUEUES_REMOVED queue=1")
+    (only,) = held_back(replace(step, routes={"t": routes}), queue_intervals([]), [], [removed])
+    assert (only.limit, only.messages) == (Limit.UNREADABLE_QUEUES, 7)
 
 
 @pytest.mark.parametrize(
