@@ -119,6 +119,10 @@ def highest(series: Iterable[tuple[Numbers, Numbers]]) -> Peak | None:
     are.
     """
     of_all = list(series)
+    if len(of_all) == 1 and len(of_all[0][0]):  # as mostly
+        ((times, messages),) = of_all
+        place = int(messages.argmax())
+        return None if messages[place] == UNKNOWN else Peak(int(messages[place]), int(times[place]))
     times = np.unique(np.concatenate([np.empty(0, np.int64), *(own for own, _ in of_all)]))
     total, is_known = np.zeros(len(times), np.int64), np.zeros(len(times), bool)
     for own, known in of_all:

@@ -142,7 +142,7 @@ def _interval_progress(
     interval, start, end = own
     queues, spans = interval.measured, list[VerdictSpan]()
     verdicts: list[Verdict | None] = [None] * len(queues)
-    measures = QueueMeasures.unread(len(queues))
+    measures: QueueMeasures | None = None
     columns = pairs.samples.columns if pairs else {}
     places = [place for place, queue in enumerate(queues) if queue in columns]
     if pairs and places and pairs.samples.any_inside(start, end):
@@ -157,6 +157,7 @@ def _interval_progress(
         for place, verdict, lag in zip(places, windows.worst(), read.lag_last.tolist(), strict=True):
             verdicts[place] = verdict if lag != UNKNOWN else None
         measures = read.among(places, len(queues))
+    measures = measures or QueueMeasures.unread(len(queues))
     return IntervalProgress(**vars(measures), **own._asdict(), verdicts=verdicts, spans=spans, is_filtered=is_filtered)
 
 

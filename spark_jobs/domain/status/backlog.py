@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.kernel.backlog import TopicBacklog
+from spark_jobs.domain.kernel.sample_windows import Columns
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import UNKNOWN, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
@@ -45,7 +46,7 @@ class QueueIntervals:
 
     rows: Sequence[IntervalProgress]
     queue_count: int
-    order: Numbers
+    order: Columns
     queue: Numbers
     row: Numbers
     place: Numbers
@@ -57,7 +58,7 @@ class QueueIntervals:
 
     def per_entry(self, columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """One number per entry, of those of each row's queues."""
-        return np.concatenate(columns)[self.order] if columns else self.order
+        return np.concatenate(columns)[self.order] if columns else self.queue
 
     @cached_property
     def lasting(self) -> Numbers:
@@ -168,11 +169,12 @@ def queue_intervals(progress: Sequence[IntervalProgress]) -> QueueIntervals:
     names: list[tuple[str, Place]] = [(row.interval.topic, place) for row in rows for place in row.queues]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     queue = np.array([numbers[name] for name in names], int)
-    order = np.argsort(queue, kind="stable")
+    # Mostly each queue is there once.
+    order = slice(None) if len(numbers) == len(names) else np.argsort(queue, kind="stable")
     lengths = np.array([len(row.queues) for row in rows], np.int64)
-    row = np.repeat(np.arange(len(rows)), lengths)[order]
-    place = order - (lengths.cumsum() - lengths)[row]
-    return QueueIntervals(rows, len(numbers), order, queue[order], row, place)
+    row = np.repeat(np.arange(len(rows)), lengths)
+    place = np.arange(len(names)) - (lengths.cumsum() - lengths)[row]
+    return QueueIntervals(rows, len(numbers), order, queue[order], row[order], place[order])
 
 
 def is_first_of_queue(queue: Numbers) -> NDArray[np.bool_]:
