@@ -38,7 +38,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """
     does_not_scale = cache(lambda: _does_not_scale(step))
     for client_id, spans in busy_spans(step).items():
-        for busy_span in spans:
+        together = [(each, (run[0].start, run[-1].end)) for run in islands(spans) for each in run]
+        for busy_span, busy_time in together:
             weight = busy_span.state.busy_threads / busy_span.state.consume_threads
             hit = _hit(client_id, None, ALL_THREADS_BUSY, busy_span, weight)
             hints = (
@@ -46,7 +47,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 _has_fewer_threads(step, client_id, busy_span),
                 _had_more_threads(step, busy_span),
                 _starves(step.history.clients[client_id], busy_span),
-                _became_slower(step, step.history.clients[client_id], busy_span) or _more_came(step, busy_span),
+                _became_slower(step, step.history.clients[client_id], busy_span) or _more_came(step, busy_time),
                 _when_members_leave(step, spans, busy_span),
                 does_not_scale(),
             )
@@ -167,15 +168,15 @@ def _became_slower(step: AuditedStep, client: ClientHistory, span: Span[BusyClie
     return f"A message of {topic} took {before:,.0f} ms at {at}, and {after:,.0f} ms at {until}."
 
 
-def _more_came(step: AuditedStep, span: Span[BusyClient]) -> str | None:
-    """A sentence, if much more came meanwhile than before, which is known of so long a time as a verdict needs. Clients
-    report what they consumed in the minute before.
+def _more_came(step: AuditedStep, run: Time) -> str | None:
+    """A sentence, if much more came in all the time that the threads are busy than before, which is known of so long a
+    time as a verdict needs. Clients report what they consumed in the minute before.
     """
-    start, end = step.window.observed_from, span.start - _MINUTE
-    before, since = _pace(step, start, end), _pace(step, span.start, span.end)
+    start, end = step.window.observed_from, run[0] - _MINUTE
+    before, since = _pace(step, start, end), _pace(step, *run)
     if end - start < step.settings.thresholds.verdict_window_seconds * SECOND or not since >= _MORE * before > 0:
         return None
-    return f"Since {second_text(span.start)} {since:,.1f} messages/s came, before {before:,.1f}."
+    return f"Since {second_text(run[0])} {since:,.1f} messages/s came, before {before:,.1f}."
 
 
 def _pace(step: AuditedStep, start: int, end: int) -> float:
