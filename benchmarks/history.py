@@ -68,7 +68,7 @@ class PublishedHistory:
             findings = (finding for start in some for finding in self._findings(start))
             _write(made[FINDINGS], FINDINGS, _rows(FINDINGS, findings))
         made[SIGHTINGS].optimize.compact()
-        versions = {table: made[table].version() for table in _TABLES}
+        versions = {table: made[table].version() + 1 for table in _TABLES}  # with its constraints
         _write(made[AUDIT_RUNS], AUDIT_RUNS, _rows(AUDIT_RUNS, (_run(start, versions) for start in starts)))
         for table, written in made.items():
             written.create_checkpoint()

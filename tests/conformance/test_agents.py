@@ -80,7 +80,7 @@ QUESTIONS: dict[str, list[Call]] = {
             {
                 "incidents[0].rule": "SLOW_LISTENER",
                 "incidents[0].consumer_groups": ["ticket-mail"],
-                "incidents[0].opened_at": "2026-11-21T02:10:05Z",
+                "incidents[0].opened_at": "2026-11-21T02:09:45Z",
                 "incidents[0].resolved_at": None,
             },
         ),

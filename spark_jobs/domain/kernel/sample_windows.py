@@ -186,7 +186,7 @@ def previous_rows(present: Mask) -> Matrix:
 
 def oldest_ms(samples: OffsetSamples, row: Matrix, column: Matrix) -> Matrix:
     """How long the oldest message that waits at these samples has waited, at most, in ms; `UNKNOWN`: none waits, or it
-    is unknown. It is younger than the message before it, and than the last sample at which the queue ended before it.
+    is unknown. It is younger than the message before it, and than the last sample until which the queue ended before.
     """
     age = age_ms(samples.times[row], samples.last_timestamp[row, column], samples.lag[row, column])
     is_old = age > _CONSUMED_MS

@@ -155,8 +155,8 @@ def test_the_status_of_all_groups(audited: Audited) -> None:
         "  observed        42 % of the step",
         "  incidents       ERROR open, 24 min 27 s: Producers write to queues of legacy that no consumer can read "
         "(id 2e3efaef)",
-        "                  WARN open, 24 min 28 s: All consume threads of 10.31.83.1@7177#1321050796369 in legacy-import "
-        "are busy (id 5aa4821f)",
+        "                  WARN open, 24 min 28 s: All consume threads of 10.31.83.1@7177#1321050796369 in "
+        "legacy-import are busy (id 5aa4821f)",
         "  findings        STRANDED_WRITE_QUEUES, SLOW_LISTENER, UNOBSERVED, CONSUMER_LAGGING, FLOW_CONTROLLED, "
         "NEAR_CAPACITY",
         "  members         unknown",

@@ -131,11 +131,12 @@ def progress(
     samples: Sequence[QueueSample],
     before: QueueSample | None,
     whole: Sequence[QueueSample],
+    every: Sequence[QueueSample],
     start: int,
     limits: Limits,
     log: Log,
 ) -> Progress:
-    """The progress by the samples of one interval, in the order of time, from `start` on.
+    """The progress by the samples of one interval, in the order of time, from `start` on; `every` one there is.
 
     `before`: the queue's last sample before them. What came in and went out between two samples belongs to the later
     one; what moved is told from the interval's own samples, verdicts from those of the `whole` interval, before the
@@ -163,7 +164,7 @@ def progress(
         lag_first=first.lag if first else None,
         lag_last=last.lag if last else None,
         lag_max=max((lag for _, lag in lags), default=None),
-        age_ms=_age(last) if last else None,
+        age_ms=_age(last, every) if last else None,
         stuck_growth=sum(after - before for (_, before), (at, after) in pairwise(lags) if windows.cover(at)),
         stuck_produced=sum(log.produced(*pair) or 0 for pair in pairs if windows.cover(pair[1].at)),
         stuck_time=windows.time(start),
@@ -207,10 +208,16 @@ def _back(before: QueueSample, after: QueueSample, log: Log) -> int | None:
     return -growth if growth is not None and growth < 0 and before.at not in log.former else None
 
 
-def _age(last: QueueSample) -> int | None:
-    """From the storing of the last consumed message to the sample, where a lag is left."""
-    age = last.at // 1000 - (last.last_timestamp or 0)
-    return age if last.lag and last.last_timestamp and age >= 0 else None
+def _age(last: QueueSample, samples: Sequence[QueueSample]) -> int | None:
+    """How long the oldest message that is left may have waited: since the one before it was stored, and, of more than
+    ten seconds, since the last of all samples until which the queue had ended before it.
+    """
+    age, consumed_to = last.at // 1000 - (last.last_timestamp or 0), last.consumed_to or 0
+    if not last.lag or not last.last_timestamp or age < 0:
+        return None
+    known = (sample for sample in samples if sample.end_offset is not None)
+    ended_before = [*takewhile(lambda sample: (sample.end_offset or 0) <= consumed_to, known)]
+    return min(age, (last.at - ended_before[-1].at) // 1000) if ended_before and age > 10_000 else age
 
 
 def one_at_a_time(clipped: Sequence[RebalanceInterval]) -> list[tuple[RebalanceInterval, int]]:
@@ -247,4 +254,4 @@ def of_interval(
     whole = [sample for sample in samples if began <= sample.at < end]
     limits = Limits(allowed_lag, window.verdict_window, window.verdict_samples, window.max_gap)
     seen = [sample for sample in samples if window.start - window.max_gap <= sample.at < window.end]
-    return progress(inside, before[-1] if before else None, whole, start, limits, Log(seen))
+    return progress(inside, before[-1] if before else None, whole, samples, start, limits, Log(seen))
