@@ -70,6 +70,7 @@ def test_they_are_as_an_audit_needs_them(filled: Warehouse) -> None:
     assert [table.rows for table in report.tables] == [90, 90, None, 90, None]
 
 
+@pytest.mark.slow
 def test_an_audit_finds_the_client_ids_that_are_equal(spark: SparkSession, filled: Warehouse) -> None:
     result = run(spark, filled, RunSpec(HOUR), Configuration())
     assert {"DUPLICATE_CLIENT_ID", "UNASSIGNED_QUEUE"} <= {finding["rule"] for finding in result.findings}

@@ -25,6 +25,8 @@ from tests.support.stored import stored_rows
 from tests.support.times import at
 from tests.support.two_clusters import END, two_clusters
 
+pytestmark = pytest.mark.slow
+
 HOUR = 3600
 #: In the third hour.
 FORGOTTEN = END + 1800
@@ -47,7 +49,6 @@ def of_b(warehouse: Warehouse, table: Table, hour: int) -> list[dict[str, Any]]:
     return [row for row in rows if (row["cluster"], row["step_start"]) == ("b", at(hour * HOUR))]
 
 
-@pytest.mark.slow
 def test_later_runs_expect_nothing_of_it(
     spark: SparkSession, warehouse: Warehouse, capsys: pytest.CaptureFixture[str]
 ) -> None:
