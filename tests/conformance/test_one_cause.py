@@ -24,7 +24,7 @@ _RULES = ("CONSUMER_STOPPED", "CONSUMER_STALLED")
 _LINES = frozenset(StandingCause)
 
 
-@pytest.fixture(scope="module", params=[6, pytest.param(1, marks=pytest.mark.slow)], ids=["a sixth", "all"])
+@pytest.fixture(scope="module", params=[3, pytest.param(1, marks=pytest.mark.slow)], ids=["a third", "all"])
 def steps(groups: Groups, request: pytest.FixtureRequest) -> list[EvaluatedStep]:
     """Of every so many public reports, and of all synthetic groups."""
     files = sorted(RECORDINGS.glob("*.jsonl.gz"))[request.param // 2 :: request.param]

@@ -185,7 +185,8 @@ def _topic_backlog(
     has_messages = samples.end_offset[seen] != 0
     unknown_queues = (counted & has_messages & missing).sum(axis=1)
     is_known = (known & has_messages).any(axis=1) | (unknown_queues == 0)
-    ages = oldest_ms(samples, *np.meshgrid(np.arange(seen.start, seen.stop), range(len(samples.queues)), indexing="ij"))
+    places = np.meshgrid(np.arange(seen.start, seen.stop), np.arange(len(samples.queues)), indexing="ij")
+    ages = oldest_ms(samples, seen, *places)
     measures = {
         "times": samples.times[seen],
         "messages": np.where(is_known, np.where(known, lag, 0).sum(axis=1), UNKNOWN),

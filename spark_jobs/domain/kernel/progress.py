@@ -153,7 +153,8 @@ def _interval_progress(
             SampleWindows(pairs.samples, chosen, since=since, start=start, end=end, settings=settings)
         )
         spans = windows.spans(places)
-        read = _measures(pairs.part(pairs.samples.inside(start, end), chosen), chosen, windows if spans else None)
+        own_pairs = pairs.part(pairs.samples.inside(start, end), chosen)
+        read = _measures(own_pairs, pairs.rows, chosen, windows if spans else None)
         for place, verdict, lag in zip(places, windows.worst(), read.lag_last.tolist(), strict=True):
             verdicts[place] = verdict if lag != UNKNOWN else None
         measures = read.among(places, len(queues))
@@ -161,8 +162,10 @@ def _interval_progress(
     return IntervalProgress(**vars(measures), **own._asdict(), verdicts=verdicts, spans=spans, is_filtered=is_filtered)
 
 
-def _measures(pairs: SamplePairs, columns: Columns, stuck: VerdictWindows | None) -> QueueMeasures:
-    """Per column; its first and last samples count, known or not. `stuck`: windows that show a queue to be stuck."""
+def _measures(pairs: SamplePairs, seen: slice, columns: Columns, stuck: VerdictWindows | None) -> QueueMeasures:
+    """Per column; its first and last samples count, known or not. `seen`: the samples of the step; `stuck`: windows
+    that show a queue to be stuck.
+    """
     samples, none = pairs.samples, np.zeros(pairs.produced.shape[1], np.int64)
     matrices = (samples.present, samples.lag, samples.consumed_to, samples.end_offset)
     present, lag, consumed_to, end_offset = cut(matrices, pairs.rows, columns)
@@ -187,7 +190,7 @@ def _measures(pairs: SamplePairs, columns: Columns, stuck: VerdictWindows | None
         lag_first=_pick(lag, first),
         lag_last=lag_last,
         lag_max=_max(lag),
-        age_ms=oldest_ms(samples, pairs.rows.start + last, np.arange(len(samples.queues))[columns]),
+        age_ms=oldest_ms(samples, seen, pairs.rows.start + last, np.arange(len(samples.queues))[columns]),
         stuck_growth=stuck.stuck_growth() if stuck else none,
         stuck_produced=_produced_where(pairs, stuck.stuck) if stuck else none,
         stuck_time=stuck.stuck_time() if stuck else none,

@@ -184,15 +184,16 @@ def previous_rows(present: Mask) -> Matrix:
     return np.where(present, before, -1)
 
 
-def oldest_ms(samples: OffsetSamples, row: Matrix, column: Matrix) -> Matrix:
+def oldest_ms(samples: OffsetSamples, seen: slice, row: Matrix, column: Matrix) -> Matrix:
     """How long the oldest message that waits at these samples has waited, at most, in ms; `UNKNOWN`: none waits, or it
-    is unknown. It is younger than the message before it, and than the last sample until which the queue ended before.
+    is unknown. It is younger than the message before it, and than the last of the samples `seen` until which the queue
+    had ended before it.
     """
     age = age_ms(samples.times[row], samples.last_timestamp[row, column], samples.lag[row, column])
     is_old = age > _CONSUMED_MS
     for place in np.unique(column[is_old]).tolist():
         chosen = is_old & (column == place)
-        known = np.flatnonzero(samples.end_offset[:, place] != UNKNOWN)
+        known = seen.start + np.flatnonzero(samples.end_offset[seen, place] != UNKNOWN)
         ends, at = np.maximum.accumulate(samples.end_offset[known, place]), row[chosen]
         before = ends.searchsorted(samples.consumed_to[at, place], side="right") - 1
         since = (samples.times[at] - samples.times[known[before]]) // MILLISECOND

@@ -136,7 +136,7 @@ def progress(
     limits: Limits,
     log: Log,
 ) -> Progress:
-    """The progress by the samples of one interval, in the order of time, from `start` on; `every` one there is.
+    """The progress by the samples of one interval, in the order of time, from `start` on; `every` one of the step.
 
     `before`: the queue's last sample before them. What came in and went out between two samples belongs to the later
     one; what moved is told from the interval's own samples, verdicts from those of the `whole` interval, before the
@@ -210,7 +210,7 @@ def _back(before: QueueSample, after: QueueSample, log: Log) -> int | None:
 
 def _age(last: QueueSample, samples: Sequence[QueueSample]) -> int | None:
     """How long the oldest message that is left may have waited: since the one before it was stored, and, of more than
-    ten seconds, since the last of all samples until which the queue had ended before it.
+    ten seconds, since the last sample of the step until which the queue had ended before it.
     """
     age, consumed_to = last.at // 1000 - (last.last_timestamp or 0), last.consumed_to or 0
     if not last.lag or not last.last_timestamp or age < 0:
@@ -254,4 +254,4 @@ def of_interval(
     whole = [sample for sample in samples if began <= sample.at < end]
     limits = Limits(allowed_lag, window.verdict_window, window.verdict_samples, window.max_gap)
     seen = [sample for sample in samples if window.start - window.max_gap <= sample.at < window.end]
-    return progress(inside, before[-1] if before else None, whole, samples, start, limits, Log(seen))
+    return progress(inside, before[-1] if before else None, whole, seen, start, limits, Log(seen))
