@@ -219,7 +219,7 @@ def test_queues_of_limits_are_added_up() -> None:
 
 
 def test_a_removed_queue_is_held_back_where_no_other_lags() -> None:
-    routes = [
+    routes: list[Span[tuple[RouteEntry, ...]]] = [
         Span(micros(begin), micros(begin + 100), micros(begin), (RouteEntry("b", 6, readable, 2),))
         for begin, readable in ((0, 2), (100, 1))
     ]
