@@ -56,7 +56,7 @@ def advice_in_numbers(step: AuditedStep, configured: StrategySettings, group: Gr
 
 
 def _cases(held_back: HeldBack) -> Sequence[Case]:
-    """What the answer says: where more members help, the fewest, and one for each queue."""
+    """Cases of the answer; where more members help, the fewest that do, and one for each queue."""
     if not more_members_help(held_back.limit):
         case = _COUNTERFACTUALS.get(held_back.limit)
         return [case] if case else []

@@ -169,8 +169,8 @@ def _became_slower(step: AuditedStep, client: ClientHistory, span: Span[BusyClie
 
 
 def _more_came(step: AuditedStep, run: Time) -> str | None:
-    """A sentence, if much more came in all the time that the threads are busy than before, which is known of so long a
-    time as a verdict needs. Clients report what they consumed in the minute before.
+    """A sentence, if much more came while the threads were busy than before, which is known of so long a time as a
+    verdict needs. Clients report what they consumed in the minute before.
     """
     start, end = step.window.observed_from, run[0] - _MINUTE
     before, since = _pace(step, start, end), _pace(step, *run)

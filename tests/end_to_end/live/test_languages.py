@@ -19,6 +19,7 @@ import pytest
 
 from schemas import ALLOCATIONS, FINDINGS, REBALANCE_INTERVALS, Table
 from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.errors import UnknownNameError
 from spark_jobs.ingest.logs.read import CADENCE as LOGGED_EVERY
 from spark_jobs.ingest.logs.recorded import recording_of_logs, write_recording
 from spark_jobs.ingest.logs.sources import LogFolder
@@ -167,7 +168,11 @@ def test_the_outcome_of_a_message_is_what_listeners_got(
                 offsets = chance.sample(range(min(known), max(known) + 1), min(_MESSAGES, len(known)))
                 broker_name, _, queue_id = queue.rpartition(":")
                 place = MessagePlace(topic, (broker_name, int(queue_id)), offsets)
-                answer = message_answer(stored, Scope(None, None, group), place, lambda _: None)
+                try:
+                    answer = message_answer(stored, Scope(None, None, group), place, lambda _: None)
+                except UnknownNameError:  # brokers list what one member subscribes to: the topic may not be recorded
+                    right[None] += len(offsets)
+                    continue
                 right.update(is_right(message, delivered.get(message.offset, [])) for message in answer.messages)
         print(
             f"\n{group}: right for {right[True]} messages, wrong for {right[False]}, unknown for {right[None]}", end=""

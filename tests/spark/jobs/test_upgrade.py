@@ -68,6 +68,7 @@ def test_an_old_warehouse_is_refused_with_the_command_that_helps(old: str, capsy
     assert differs["quarantine"] == ["column rejected_at (timestamp) is missing"]
 
 
+@pytest.mark.slow
 def test_missing_columns_and_constraints_are_added(spark: SparkSession, tmp_path: Path) -> None:
     """Columns inside of lists, too; constraints as the table of today has them."""
     _make(tmp_path, CLIENT_SNAPSHOTS, lacking=("last_lock",))
