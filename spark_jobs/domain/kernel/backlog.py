@@ -27,7 +27,7 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.sample_pairs import arrived, sample_pairs
-from spark_jobs.domain.kernel.sample_windows import latest_rows, oldest_ms
+from spark_jobs.domain.kernel.sample_windows import age_ms, latest_rows, no_older
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, Mask, Matrix, Numbers, OffsetSamples, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
@@ -185,8 +185,9 @@ def _topic_backlog(
     has_messages = samples.end_offset[seen] != 0
     unknown_queues = (counted & has_messages & missing).sum(axis=1)
     is_known = (known & has_messages).any(axis=1) | (unknown_queues == 0)
-    places = np.meshgrid(np.arange(seen.start, seen.stop), np.arange(len(samples.queues)), indexing="ij")
-    ages = oldest_ms(samples, seen, *places)
+    ages = age_ms(samples.times[seen, None], samples.last_timestamp[seen], samples.lag[seen])
+    places = np.arange(seen.start, seen.stop)[:, None], np.arange(len(samples.queues))
+    ages = no_older(ages, samples, seen, *places)
     measures = {
         "times": samples.times[seen],
         "messages": np.where(is_known, np.where(known, lag, 0).sum(axis=1), UNKNOWN),

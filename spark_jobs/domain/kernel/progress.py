@@ -19,11 +19,12 @@ from spark_jobs.domain.kernel.sample_windows import (
     Columns,
     Number,
     SampleWindows,
+    age_ms,
     chosen_columns,
     cut,
     first_true,
     last_true,
-    oldest_ms,
+    no_older,
 )
 from spark_jobs.domain.kernel.verdicts import VerdictSpan, VerdictWindows
 from spark_jobs.domain.model.history import UNKNOWN, Mask, Matrix, Numbers, OffsetSamples, Place, TopicSamples
@@ -167,14 +168,15 @@ def _measures(pairs: SamplePairs, seen: slice, columns: Columns, stuck: VerdictW
     that show a queue to be stuck.
     """
     samples, none = pairs.samples, np.zeros(pairs.produced.shape[1], np.int64)
-    matrices = (samples.present, samples.lag, samples.consumed_to, samples.end_offset)
-    present, lag, consumed_to, end_offset = cut(matrices, pairs.rows, columns)
+    matrices = (samples.present, samples.lag, samples.consumed_to, samples.end_offset, samples.last_timestamp)
+    present, lag, consumed_to, end_offset, stored = cut(matrices, pairs.rows, columns)
     first, last = first_true(present), last_true(present)
     consumer_offset, lag_last = _pick(consumed_to, last), _pick(lag, last)
     last_at = np.where(consumer_offset != UNKNOWN, pairs.times[last], UNKNOWN)
     moved = pairs.moved & (pairs.previous >= pairs.rows.start)
     moved_at = last_true(moved)
     rewinds, rewound, rewound_max, rewound_at = _rewinds(pairs)
+    ages = age_ms(last_at, _pick(stored, last), lag_last)
     return QueueMeasures(
         readings=present.sum(axis=0),
         last_reading_at=last_at,
@@ -190,7 +192,7 @@ def _measures(pairs: SamplePairs, seen: slice, columns: Columns, stuck: VerdictW
         lag_first=_pick(lag, first),
         lag_last=lag_last,
         lag_max=_max(lag),
-        age_ms=oldest_ms(samples, seen, pairs.rows.start + last, np.arange(len(samples.queues))[columns]),
+        age_ms=no_older(ages, samples, seen, pairs.rows.start + last, np.arange(len(samples.queues))[columns]),
         stuck_growth=stuck.stuck_growth() if stuck else none,
         stuck_produced=_produced_where(pairs, stuck.stuck) if stuck else none,
         stuck_time=stuck.stuck_time() if stuck else none,

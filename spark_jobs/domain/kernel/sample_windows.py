@@ -184,13 +184,14 @@ def previous_rows(present: Mask) -> Matrix:
     return np.where(present, before, -1)
 
 
-def oldest_ms(samples: OffsetSamples, seen: slice, row: Matrix, column: Matrix) -> Matrix:
-    """How long the oldest message that waits at these samples has waited, at most, in ms; `UNKNOWN`: none waits, or it
-    is unknown. It is younger than the message before it, and than the last of the samples `seen` until which the queue
-    had ended before it.
+def no_older(age: Matrix, samples: OffsetSamples, seen: slice, row: Numbers, column: Numbers) -> Matrix:
+    """The `age_ms` of queues at samples, as the age of the oldest message that waits: it is also younger than the last
+    of the samples `seen` until which the queue had ended before it. `row` and `column` broadcast to the ages.
     """
-    age = age_ms(samples.times[row], samples.last_timestamp[row, column], samples.lag[row, column])
     is_old = age > _CONSUMED_MS
+    if not is_old.any():  # as mostly
+        return age
+    age, row, column = age.copy(), np.broadcast_to(row, age.shape), np.broadcast_to(column, age.shape)
     for place in np.unique(column[is_old]).tolist():
         chosen = is_old & (column == place)
         known = seen.start + np.flatnonzero(samples.end_offset[seen, place] != UNKNOWN)

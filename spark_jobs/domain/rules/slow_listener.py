@@ -36,7 +36,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     one condition per client; and one per (client, topic, snapshot at which its listener was slower than usual), one
     condition per client and topic, unless that is reported as busy threads meanwhile.
     """
-    does_not_scale = cache(lambda: _does_not_scale(step))
+    does_not_scale, more_came = cache(lambda: _does_not_scale(step)), cache(lambda time: _more_came(step, time))
     for client_id, spans in busy_spans(step).items():
         together = [(each, (run[0].start, run[-1].end)) for run in islands(spans) for each in run]
         for busy_span, busy_time in together:
@@ -47,7 +47,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 _has_fewer_threads(step, client_id, busy_span),
                 _had_more_threads(step, busy_span),
                 _starves(step.history.clients[client_id], busy_span),
-                _became_slower(step, step.history.clients[client_id], busy_span) or _more_came(step, busy_time),
+                _became_slower(step, step.history.clients[client_id], busy_span) or more_came(busy_time),
                 _when_members_leave(step, spans, busy_span),
                 does_not_scale(),
             )
