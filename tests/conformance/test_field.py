@@ -1,14 +1,16 @@
 """Public reports of RocketMQ's users, each a recorded hour: what the person on call must read first, and must not read.
 
-The answers in `field/` are written by hand from the reports; README.md explains their keys. The kernel audits all cases
-into one warehouse, and the real commands show it. No Spark.
+The answers in `field/` are written by hand from the reports; README.md explains their keys. The kernel audits each
+case, and the real commands show it. No Spark.
 """
 
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import redirect_stdout
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache
+from io import StringIO
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,11 @@ import pytest
 import yaml
 
 from spark_jobs.cli.main import main
+from spark_jobs.domain.evaluate import EvaluatedStep
 from spark_jobs.domain.model.intervals import Interval
 from tests.support.look import audit_into
 from tests.support.one_backlog import assert_one_backlog
+from tests.support.one_cause import assert_one_cause
 from tests.support.translated import untranslated
 from tests.unit.project.test_layers import ROOT
 
@@ -28,77 +32,81 @@ ANSWERS = {file.stem: yaml.safe_load(file.read_text("utf-8")) for file in Path(_
 HOUR = Interval.parse("2026-11-21T02:00/2026-11-21T03:00")
 INTERVAL_SECONDS = 20
 Case = Mapping[str, Any]
+Said = Callable[..., str]
 
 
-@pytest.fixture(scope="module")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("field")
-    audit_into(folder, HOUR, INTERVAL_SECONDS, sorted(RECORDINGS.glob("*.jsonl.gz")))
-    return folder
-
-
-@pytest.fixture(params=sorted(ANSWERS))
+@pytest.fixture(scope="module", params=sorted(ANSWERS))
 def number(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def output(capsys: pytest.CaptureFixture[str], warehouse: Path, number: str, command: str, *options: str) -> str:
-    main([command, "--warehouse", str(warehouse), "--cluster", cluster_of(number), *options])
-    return capsys.readouterr().out
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory, number: str) -> Path:
+    """Of one case, and so each of its own."""
+    return tmp_path_factory.mktemp("field")
 
 
-def cluster_of(number: str) -> str:
-    """A near miss has the number of its case, after a `v`."""
-    return number if number.startswith("v") else f"c{number}"
+@pytest.fixture(scope="module")
+def steps(warehouse: Path, number: str) -> list[EvaluatedStep]:
+    """The steps of the case, which are published in its warehouse."""
+    return audit_into(warehouse, HOUR, INTERVAL_SECONDS, RECORDINGS.glob(f"{number}_*.jsonl.gz"))
 
 
-def listed(capsys: pytest.CaptureFixture[str], warehouse: Path, number: str) -> list[Case]:
-    return list(json.loads(output(capsys, warehouse, number, "incidents", "--json"))["incidents"])
+@pytest.fixture(scope="module")
+def said(warehouse: Path, steps: list[EvaluatedStep]) -> Said:
+    """What a command prints about the case; each is run once."""
+
+    @cache
+    def printed(command: str, *options: str) -> str:
+        with redirect_stdout(StringIO()) as out:
+            main([command, "--warehouse", str(warehouse), *options])
+        return out.getvalue()
+
+    return printed
 
 
-def test_the_first_incident_is_what_the_user_reported(
-    number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def listed(said: Said) -> list[Case]:
+    return list(json.loads(said("incidents", "--json"))["incidents"])
+
+
+def test_the_first_incident_is_what_the_user_reported(number: str, said: Said) -> None:
     first = ANSWERS[number]["first"]
-    incidents = listed(capsys, warehouse, number)
+    incidents = listed(said)
     if first == "none":
         assert {one["severity"] for one in incidents} <= {"INFO"}, incidents
         return
     assert incidents, "no incident"
-    text = output(capsys, warehouse, number, "incidents", "--id", incidents[0]["incident_id"])
-    assert differences(first, incidents[0], text) == []
+    assert differences(first, incidents[0], said("incidents", "--id", incidents[0]["incident_id"])) == []
 
 
-def test_further_incidents_are_as_expected_and_no_absent_rule_fires(
-    number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    incidents = listed(capsys, warehouse, number)
+def test_further_incidents_are_as_expected_and_no_absent_rule_fires(number: str, said: Said) -> None:
+    incidents = listed(said)
     for expected in ANSWERS[number].get("also", ()):
-        candidates = [
-            differences(expected, one, output(capsys, warehouse, number, "incidents", "--id", one["incident_id"]))
-            for one in incidents
-        ]
+        candidates = [differences(expected, one, said("incidents", "--id", one["incident_id"])) for one in incidents]
         assert [] in candidates, (expected, candidates)
     assert sorted(hit_rules(incidents) & set(ANSWERS[number]["absent"])) == []
 
 
-def test_would_more_consumers_have_helped(number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    groups = json.loads(output(capsys, warehouse, number, "status", "--all", "--json"))["groups"]
+def test_would_more_consumers_have_helped(number: str, said: Said) -> None:
+    groups = json.loads(said("status", "--all", "--json"))["groups"]
     answers = {one["consumer_group"]: one for one in groups}
     for group, expected in ANSWERS[number].get("status", {}).items():
         assert answers[group]["bottleneck"] in expected.get("limit", [answers[group]["bottleneck"]])
         assert misworded(expected, answers[group]["advice"]) == []
 
 
-def test_explain_names_the_cause(number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_names_the_cause(number: str, said: Said) -> None:
     for expected in ANSWERS[number].get("explain", ()):
-        at = moment(expected["at"]).isoformat()
-        text = output(capsys, warehouse, number, "explain", "--group", expected["group"], "--at", at)
+        text = said("explain", "--group", expected["group"], "--at", moment(expected["at"]).isoformat())
         assert misworded(expected, text) == []
 
 
-def test_every_answer_names_one_backlog(number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert_one_backlog(partial(output, capsys, warehouse, number), moment("02:30:30").isoformat())
+def test_a_queue_has_one_cause(steps: list[EvaluatedStep]) -> None:
+    assert_one_cause(steps)
+
+
+def test_every_answer_names_one_backlog(said: Said) -> None:
+    assert_one_backlog(said, moment("02:30:30").isoformat())
 
 
 @pytest.mark.parametrize(
@@ -107,16 +115,17 @@ def test_every_answer_names_one_backlog(number: str, warehouse: Path, capsys: py
         each if place % 3 == 0 else pytest.param(each, marks=pytest.mark.slow)
         for place, each in enumerate(sorted(ANSWERS))
     ],
+    scope="module",
 )
-def test_every_sentence_has_a_translation(number: str, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_sentence_has_a_translation(number: str, said: Said) -> None:
     """Of all incidents, of the answers about more consumers, and of an explanation of the first group. In every third
     case, unless slow tests run.
     """
-    groups = output(capsys, warehouse, number, "status", "--all", "--json", "--language", "zh")
-    documents = [groups, output(capsys, warehouse, number, "incidents", "--json", "--language", "zh")]
+    groups = said("status", "--all", "--json", "--language", "zh")
+    documents = [groups, said("incidents", "--json", "--language", "zh")]
     first = json.loads(groups)["groups"][0]["consumer_group"]
     at = moment("02:30:30").isoformat()
-    explained = output(capsys, warehouse, number, "explain", "--group", first, "--at", at, "--language", "zh")
+    explained = said("explain", "--group", first, "--at", at, "--language", "zh")
     lines = [*explained.splitlines(), *chain.from_iterable(map(texts_in, map(json.loads, documents)))]
     assert [line for line in lines if untranslated(line)] == []
 

@@ -14,6 +14,7 @@ from spark_jobs.domain.model.window import HOUR
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.what_if.answer import advice_in_numbers
 from tests.support.kernel import settings
+from tests.support.one_cause import assert_one_cause
 from tests.support.synthetic_groups.healthy import HEALTHY, Kind
 from tests.support.synthetic_groups.planted import PLANTED
 from tests.support.synthetic_groups.recorder import recorded
@@ -97,3 +98,10 @@ def test_healthy_groups_have_findings_of_info(groups: Groups) -> None:
         each.rule for steps in groups.values() for step in steps for each in step.findings if each.severity == "INFO"
     }
     assert found >= {"DUPLICATE_CLIENT_ID", "REDELIVERY_EXPOSURE", "MEMBERS_UNSEEN", "UNASSIGNED_QUEUE"}
+
+
+def test_a_queue_has_one_cause_and_one_backlog(groups: Groups) -> None:
+    queues, bottlenecks, backlogs = assert_one_cause(step for steps in groups.values() for step in steps)
+    assert queues > 200
+    assert bottlenecks > 20
+    assert backlogs > 300

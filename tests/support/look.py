@@ -15,6 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from schemas import AUDIT_RUNS, CLIENT_STACKS, COVERAGE, MEMBERSHIP_SNAPSHOTS, OUTPUTS, SIGHTINGS, SOURCES
 from spark_jobs.config import Configuration
+from spark_jobs.domain.evaluate import EvaluatedStep
 from spark_jobs.domain.kernel.coverage import cluster_coverage
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.ingest.sightings import sightings
@@ -30,16 +31,16 @@ def audit_into(
     cadence_seconds: int,
     recordings: Iterable[Path],
     consumer_group: str | None = None,
-) -> None:
+) -> list[EvaluatedStep]:
     """Write the source rows of the recordings, and what an audit of the interval in steps of an hour publishes: of all
-    groups, or of one.
+    groups, or of one. Return its steps.
     """
-    rows_into(warehouse, interval, cadence_seconds, recorded_rows(*recordings), consumer_group)
+    return rows_into(warehouse, interval, cadence_seconds, recorded_rows(*recordings), consumer_group)
 
 
 def rows_into(
     warehouse: Path, interval: Interval, cadence_seconds: int, rows: Rows, consumer_group: str | None = None
-) -> None:
+) -> list[EvaluatedStep]:
     """The same of source rows."""
     configuration = Configuration(cadence_seconds=cadence_seconds)
     steps = evaluated(rows, interval, configuration.audit_settings)
@@ -64,6 +65,7 @@ def rows_into(
     values: dict[str, Any] = {"finished_at": finished_at, "consumer_group": consumer_group}
     values |= {"configuration": configuration.model_dump_json(), "source_versions": sources}
     write(warehouse, AUDIT_RUNS, [audit_run(interval, versions, **values)])
+    return steps
 
 
 def main(arguments: Sequence[str]) -> None:

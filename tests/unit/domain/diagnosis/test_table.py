@@ -22,7 +22,7 @@ from spark_jobs.domain.diagnosis.facts import (
     YesNo,
 )
 from spark_jobs.domain.diagnosis.table import LINE_OF, LINES, StandingCause, line_of
-from spark_jobs.domain.status.capacity import Limit, more_members_help
+from spark_jobs.domain.status.capacity import SIGNS, Limit, more_members_help
 from tests.support.tables import described
 
 _TYPES = get_type_hints(Facts)
@@ -132,6 +132,7 @@ def test_each_cause_is_one_line_and_names_a_bottleneck_that_more_consumers_do_no
     assert [line.cause for line in LINES] == list(StandingCause)
     for line in LINE_OF.values():
         assert more_members_help(Limit(line.bottleneck)) is not True
+        assert Limit(line.bottleneck) in SIGNS
 
 
 def test_only_what_asks_for_one_speaks_of_a_thread_dump() -> None:
