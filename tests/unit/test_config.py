@@ -151,7 +151,7 @@ def test_the_hash_is_of_the_meaning_not_of_the_text(tmp_path: Path) -> None:
         '"offset_tolerance":10000,"seen_percent":90.0,"usual_days":14,"usual_deviations":5.0},"sightings_days":7,'
         '"step_seconds":3600,"thresholds":'
         '{"allowed_lag":32,"busy_after_seconds":120,"busy_percent":90,"cached_messages":1000,"cached_mib":100,'
-        '"cached_span":2000,"convergence_seconds":20,"failing_messages":10,"failing_percent":10,"flapping_times":3,"heartbeat_seconds":30,'
+        '"cached_span":1000,"convergence_seconds":20,"failing_messages":10,"failing_percent":10,"flapping_times":3,"heartbeat_seconds":30,'
         '"near_capacity_percent":80,"near_capacity_seconds":300,'
         '"persistent_after_seconds":150,"pull_idle_seconds":120,"redelivery_messages":10000,"reserved_seconds":259200,"retention_seconds":21600,'
         '"rewind_tolerance":64,"route_poll_seconds":30,"rt_rise_ratio":3.0,"silent_after_seconds":60,'

@@ -47,6 +47,7 @@ class StandingCause(StrEnum):
     HELD_BACK = "HELD_BACK"
     SLOW_CALLS = "SLOW_CALLS"
     LISTENER_HANGS = "LISTENER_HANGS"
+    NOT_PULLED = "NOT_PULLED"
     UNEXPLAINED = "UNEXPLAINED"
     NOT_REPORTED = "NOT_REPORTED"
 
@@ -188,8 +189,8 @@ LINES: tuple[TableLine, ...] = (
         StandingCause.NO_PULL,
         lambda facts: facts.pulls is Pulls.STOPPED,
         "the owner answers, and its last pull is more than `pull_idle_seconds` old",
-        "The client's pull thread (PullMessageService) is stuck, or has lost the pull requests of these queues. Take a "
-        "thread dump and restart the client.",
+        "The client's pull thread (PullMessageService in Java) is stuck, or has lost the pull requests of these "
+        "queues. Take a thread dump and restart the client.",
         "STUCK_CONSUMER",
         thread_dump=True,
     ),
@@ -336,6 +337,16 @@ LINES: tuple[TableLine, ...] = (
         "STUCK_CONSUMER",
         headline="Listeners of {groups} hang with messages of {queues}",
         thread_dump=True,
+    ),
+    TableLine(
+        StandingCause.NOT_PULLED,
+        lambda facts: facts.by_hand and facts.process is ProcessState.ANSWERS and facts.in_hand is InHand.UNKNOWN,
+        "the application decides what it pulls (CONSUME_ACTIVELY), and its client answers and reports no queues",
+        "The application chooses the queues that it pulls, and does not pull these, or gets nothing from them. Look at "
+        "its list of queues (assign, fetchSubscribeMessageQueues): one from a time without a broker lacks that "
+        "broker's queues. Restart the application.",
+        "NO_PROGRESS",
+        headline="The application of {groups} pulls nothing from {queues}",
     ),
     TableLine(
         StandingCause.UNEXPLAINED,

@@ -5,7 +5,7 @@ Of one queue, at a sample:
 | offsets | backlog |
 |---|---|
 | both are known | the end less the committed one, at least 0 (`OffsetSamples.lag`) |
-| the committed one is beyond the end by more than the race of two reads | unknown: of another life of the topic |
+| the committed one is beyond the end, by more than the race of two reads | unknown: of another life of the topic |
 | none was ever committed, and nothing came | 0 |
 | none was ever committed | unknown; of a queue that nobody consumes, at least what came since that began in the step |
 | the end is not known (logs) | unknown |

@@ -115,9 +115,10 @@ def busy_threads(samples: StatusSamples, snapshots: int) -> Numbers:
 
 def saturated(client: ClientHistory, thresholds: Thresholds) -> Iterator[tuple[int, BusyClient]]:
     """The snapshots (by number) in which nearly all of the client's threads were busy."""
-    threads = np.array([state.consume_threads or 0 for state in client.series.states], dtype=np.int64)
-    threads = threads[client.series.codes]
-    busy = busy_threads(status_samples(client), len(threads))
+    states, codes = client.series.states, client.series.codes
+    threads = np.array([state.consume_threads or 0 for state in states], dtype=np.int64)[codes]
+    most = np.array([_most_at_once(state) for state in states])[codes]
+    busy = np.minimum(busy_threads(status_samples(client), len(threads)), most)
     enough = (threads > 0) & (busy * 100 >= threads * thresholds.busy_percent)
     for number in np.flatnonzero(enough).tolist():
         statuses = client.samples.statuses[number]
@@ -126,6 +127,13 @@ def saturated(client: ClientHistory, thresholds: Thresholds) -> Iterator[tuple[i
             # Long calls that end in one minute count for more threads than there are.
             at_once = min(float(busy[number]), float(threads[number]))
             yield number, BusyClient(at_once, int(threads[number]), *response_times)
+
+
+def _most_at_once(state: ClientState) -> float:
+    """Threads that can be busy: in order, one for each queue that it holds (`ConsumeMessageOrderlyService`)."""
+    if not state.consume_orderly or state.owned is None:
+        return np.inf
+    return float(sum(not queue.dropped for queue in state.owned))
 
 
 def _busiest_response_times(statuses: Sequence[ConsumeStatus]) -> tuple[float | None, float | None]:

@@ -254,11 +254,7 @@ class OffsetSamples(QueueSamples):
     @cached_property
     def forward(self) -> Matrix:
         """Messages by which the next offset to consume rose since the snapshot before; 0: it did not, or unknown."""
-        after, before = self.consumed_to[1:], self.consumed_to[:-1]
-        rose = (after != UNKNOWN) & (before != UNKNOWN) & (after > before)
-        forward = np.zeros_like(self.consumed_to)
-        forward[1:] = np.where(rose, after - before, 0)
-        return forward
+        return _risen(self.consumed_to)
 
     @cached_property
     def lag(self) -> Matrix:
@@ -273,9 +269,25 @@ class OffsetSamples(QueueSamples):
 
     @cached_property
     def _left(self) -> tuple[Mask, Matrix]:
-        """Per sample and queue, True if both offsets are known, and then by how much the end is greater, else 0."""
+        """Per sample and queue, True if both offsets are known, and then by how much the end is greater, else 0. So it
+        is where the committed one is beyond it by no more than came, and was consumed, since the snapshot before: the
+        end was read before the commit.
+        """
         known = (self.end_offset != UNKNOWN) & (self.consumed_to != UNKNOWN)
-        return known, np.where(known, self.end_offset - self.consumed_to, 0)
+        left = np.where(known, self.end_offset - self.consumed_to, 0)
+        if (left < -RACE_MESSAGES).any():
+            is_race = (left < 0) & (-left <= np.minimum(self.forward, _risen(self.end_offset)))
+            left = np.where(is_race, 0, left)
+        return known, left
+
+
+def _risen(offsets: Matrix) -> Matrix:
+    """By how much each offset is above that of the snapshot before; 0: it is not, or one is unknown."""
+    after, before = offsets[1:], offsets[:-1]
+    is_above = (after != UNKNOWN) & (before != UNKNOWN) & (after > before)
+    risen = np.zeros_like(offsets)
+    risen[1:] = np.where(is_above, after - before, 0)
+    return risen
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class Thresholds(BaseModel):
     pull_idle_seconds: Tolerance = 120
     cached_messages: Count = 1000
     cached_mib: Count = 100
-    cached_span: Count = 2000
+    cached_span: Count = 1000
     busy_percent: Count = 90
     busy_after_seconds: Tolerance = 120
     near_capacity_percent: Count = 80

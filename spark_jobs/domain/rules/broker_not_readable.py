@@ -161,14 +161,16 @@ def _severity(step: AuditedStep, span: NotReadable) -> str | None:
 
 def _followed(step: AuditedStep, samples: OffsetSamples, queue: Place, span: NotReadable) -> int:
     """When a queue was consumed again after its broker was back in the route, if clients may not have asked for the
-    route before; else when it was back. Messages may have been consumed after the last sample before it left.
+    route before; else, or if its offset went back, when it was back. Messages may have been consumed after the last
+    sample before it left.
     """
     until = min(span.end + _ROUTE_POLL + step.settings.cadence, step.window.end)
     rows, column = samples.inside(span.end, until), samples.columns[queue]
     of_queue = samples.times[rows], samples.consumed_to[rows, column], samples.lag[rows, column]
     times, consumed, lag = (numbers[of_queue[1] != UNKNOWN] for numbers in of_queue)
+    before = last_known(samples.consumed_to[samples.inside(step.window.read_from, span.start)])[column]
     again = times[(np.diff(consumed, prepend=consumed[:1]) > 0) | (lag == 0)]
-    return int(again[0]) if len(again) else span.end
+    return int(again[0]) if len(again) and consumed[0] >= before else span.end
 
 
 def _hit(time: Time, cause: str, topic: str, queue: Place, total: int, **more: Any) -> RuleHit:

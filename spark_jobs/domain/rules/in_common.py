@@ -25,8 +25,8 @@ _NOT_REPORTED = (
 )
 #: Causes of queues of which their owners do not show why they stand.
 _WHY_IS_OPEN = (StandingCause.UNEXPLAINED, StandingCause.NOT_REPORTED)
-#: Causes of queues of which the owner has the messages: no broker keeps them away.
-_IN_HAND = (StandingCause.SLOW_CALLS, StandingCause.LISTENER_HANGS)
+#: Causes of queues of which the owner has the messages, or does not ask for them: no broker keeps them away.
+_NOT_OF_BROKER = (StandingCause.SLOW_CALLS, StandingCause.LISTENER_HANGS, StandingCause.NOT_PULLED)
 #: What begins so soon after a change of the route is likely to come from it.
 _SHORTLY = 120 * SECOND
 
@@ -42,7 +42,7 @@ def with_what_they_share(step: AuditedStep, hits: Iterable[RuleHit]) -> Iterator
     for together in by_key(hits, lambda hit: (hit.topic, hit.cause)).values():
         for island in islands(sorted(together, key=lambda hit: (hit.start, hit.end))):
             known = _intervals_with_queues(step, island)
-            may_be_broker = bool(known) and island[0].cause not in _IN_HAND
+            may_be_broker = bool(known) and island[0].cause not in _NOT_OF_BROKER
             is_of_broker = may_be_broker and broker_of_all(_places(island), known[-1]) is not None
             hint = _hint(step, island, known)
             for hit in island:
@@ -85,7 +85,7 @@ def _hint(step: AuditedStep, island: Collection[RuleHit], known: Sequence[Rebala
         return master
     interval = known[-1]
     if first.cause not in _WHY_IS_OPEN:
-        shared = shared_by(places, interval, may_be_broker=first.cause not in _IN_HAND)
+        shared = shared_by(places, interval, may_be_broker=first.cause not in _NOT_OF_BROKER)
         return " ".join(filter(None, (shared, master))) or None
     is_all = len(places) > 1 and places == set(interval.queues or ())
     sentences = (

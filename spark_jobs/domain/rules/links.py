@@ -186,6 +186,7 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
         Follows("MEMBERSHIP_VIEW_SPLIT", topics),
     ),
     "SLOW_LISTENER": (
+        Follows("CONSUME_FAILING", clients, ("RESPONSE_TIME_ROSE",), (StandingCause.RETRIED_IN_PLACE,)),
         Follows("CONSUME_FAILING", clients, _ALL_BUSY, ("TIMED_OUT",)),
         Follows("CONSUME_FAILING", everything, _ALL_BUSY, ("DELIVERED_AGAIN",)),
         Follows("PRODUCER_SKEW", clients, _ALL_BUSY),
@@ -195,7 +196,11 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
         Follows("OFFSET_REWOUND", clients, _ALL_BUSY, within=120 * SECOND),
         Follows("OFFSET_REWOUND", queues, _ALL_BUSY, within=120 * SECOND),
     ),
-    "NEAR_CAPACITY": (Follows("SLOW_LISTENER", clients), Follows("PRODUCER_SKEW", queues)),
+    "NEAR_CAPACITY": (
+        Follows("SLOW_LISTENER", clients),
+        Follows("PRODUCER_SKEW", queues),
+        Follows("CONSUME_FAILING", clients, (Bottleneck.ORDERED_QUEUE,), (StandingCause.RETRIED_IN_PLACE,)),
+    ),
     "POP_REDELIVERING": (
         Follows("CLIENT_HUNG", everything),
         Follows("CONSUME_FAILING", everything),

@@ -16,7 +16,7 @@ from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.message_queue import queue_ranges
 from spark_jobs.domain.model.severities import WARN
-from spark_jobs.domain.model.window import SECOND, from_micros
+from spark_jobs.domain.model.window import SECOND, from_micros, second_text
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -206,9 +206,15 @@ def _others_stayed(step: AuditedStep, progress: IntervalProgress, place: int, re
 
 def _is_same_process(step: AuditedStep, topic: str, switch: Switch) -> bool:
     """Return whether the broker left the route, and came back at the address that it had, with its end offsets."""
+    left = _last_left(step, topic, switch)
+    return bool(left and left.old == switch.new)
+
+
+def _last_left(step: AuditedStep, topic: str, switch: Switch) -> Switch | None:
+    """The switch before this one, if the broker left the route by it."""
     of_broker = [each for each in step.switches[topic] if each.broker_name == switch.broker_name]
     left = next((each for each in reversed(of_broker) if each.at <= switch.before), None)
-    return bool(left and left.new is None and left.old == switch.new)
+    return left if left and left.new is None else None
 
 
 def _hit(
@@ -241,7 +247,14 @@ def _what_happened(step: AuditedStep, progress: IntervalProgress, rewinds: Mappi
     every_left = (_left_after_a_minute(step, progress, other, rewinds[other]) for other in together)
     left, consumed = [messages for messages in every_left if messages is not None], ""
     if any(messages > tolerance for messages in left):
-        consumed = "After a minute they have not recovered: the group really consumes these messages again."
+        again = [_consumed_again_at(step, progress, other, rewinds[other]) for other in together]
+        until = max((at for at in again if at is not None), default=0)
+        consumed = (
+            "After a minute they have not recovered: the group really consumes these messages again."
+            if None in again
+            else f"After a minute they have not recovered: the group really consumes these messages again, until "
+            f"{second_text(until)}."
+        )
     elif left and progress.end < min(rewind.at + _A_MINUTE, step.window.end):
         consumed = (
             "After a minute the offsets are where they were, but members changed meanwhile: those that began then "
@@ -250,7 +263,7 @@ def _what_happened(step: AuditedStep, progress: IntervalProgress, rewinds: Mappi
     elif left:
         consumed = "After a minute the offsets are where they were, so consumers that kept running repeat few messages."
     are_oldest = max(rewinds[other].above_minimum for other in together) <= tolerance
-    served = _served(rewind.switch) if rewind.switch else ""
+    served = _served(step, progress.interval.topic, rewind.switch) if rewind.switch else ""
     return " ".join(filter(None, (served, went_back, _FROM_THE_OLDEST if are_oldest else "", consumed)))
 
 
@@ -286,11 +299,24 @@ def _left_after_a_minute(step: AuditedStep, progress: IntervalProgress, place: i
     return int(rewind.to + progress.rewound_max[place] - known[0]) if len(known) else None
 
 
-def _served(switch: Switch) -> str:
-    """A sentence: which address served the broker before and after, with the times of the snapshots that show it."""
+def _consumed_again_at(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind) -> int | None:
+    """The first sample of the step that shows the offset where it was before; None: there is none."""
+    samples = step.history.offsets[progress.interval.topic]
+    later = samples.inside(rewind.at + 1, step.window.end)
+    is_back = (
+        samples.consumed_to[later, samples.columns[progress.queues[place]]] >= rewind.to + progress.rewound_max[place]
+    )
+    return int(samples.times[later][is_back.argmax()]) if is_back.any() else None
+
+
+def _served(step: AuditedStep, topic: str, switch: Switch) -> str:
+    """A sentence: which addresses served the broker, with the times of the snapshots that show it."""
     addresses = (switch.old, switch.new)
     old, new = (f"was asked at {address}" if address else "was not in the route" for address in addresses)
     until, since = (format_utc(from_micros(at)) for at in (switch.before, switch.at))
+    left = _last_left(step, topic, switch)
+    if left and left.old not in addresses:
+        old = f"was asked at {left.old}, was not in the route"
     return f"{switch.broker_name} {old} until {until}, and {new} from {since} on."
 
 

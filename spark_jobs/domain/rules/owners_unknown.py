@@ -95,8 +95,9 @@ MEMBERS_UNSEEN = Rule(
     causes={
         Reason.CONSUMED_THROUGH_PROXY: Cause(
             "the cluster has a proxy",
-            "Record the group's consumer connections also from every proxy, on its remoting port. The proxies are "
-            "the connections of CID_DefaultHeartBeatSyncerTopic.",
+            "Members behind a proxy pop, so their queues have no owners. If no member is known, record the group's "
+            "consumer connections also from every proxy, on its remoting port. The proxies are the connections of "
+            "CID_DefaultHeartBeatSyncerTopic.",
         ),
         Reason.CONSUMED_BY_UNSEEN: Cause(
             "no proxy is known",

@@ -28,7 +28,9 @@ _LONGEST_WAIT = 300
 
 
 def _redelivered_hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per (queue of a POP retry topic, time in which that topic kept growing); one condition per popped topic."""
+    """One per (queue of a POP retry topic, time in which that topic kept growing); one condition per popped topic. Of
+    the last samples none shows that it is over.
+    """
     offsets = step.history.offsets
     for retry, samples in offsets.items():
         topic = popped_topic(retry, step.history.consumer_group)
@@ -50,9 +52,11 @@ def _topic_hits(
             continue
         if redelivered * 100 < consumed * thresholds.failing_percent:
             continue
+        lasts = pairs.times[-1] - end < thresholds.busy_after_seconds * SECOND
+        until = min(int(pairs.times[-1]) + step.settings.max_gap, step.window.end) if lasts else end
         for column in np.flatnonzero(per_queue).tolist():
             yield RuleHit(
-                *(start, end, NOT_ACKNOWLEDGED, topic),
+                *(start, until, NOT_ACKNOWLEDGED, topic),
                 queue=FindingQueue(retry, *samples.queues[column], REDELIVERED),
                 severity=ERROR if redelivered * 100 >= consumed * consume_failing.MOST_PERCENT else WARN,
                 measures={"consumed": consumed, "redelivered": redelivered},
@@ -127,9 +131,10 @@ POP_REDELIVERING = Rule(
     causes={
         NOT_ACKNOWLEDGED: Cause(
             "always",
-            "Make the invisible time (setPopInvisibleTime) longer than the listener needs for one pop, pop less at "
-            "once (setPopBatchNums), or use more threads. If listeners are fast, check their logs for exceptions. "
-            "Listeners must tolerate duplicates.",
+            "Make the invisible time longer than the listener needs for one pop, pop less at once, or use more threads "
+            "(setPopInvisibleTime, setPopBatchNums). Behind a proxy, check that it renews the time of gRPC clients "
+            "(`enableProxyAutoRenew`, rocketmq-clients issue #1198). If listeners are fast, check their logs for "
+            "exceptions. Listeners must tolerate duplicates.",
         )
     },
     evaluate=_redelivered_hits,

@@ -1,9 +1,11 @@
 """The explanation as lines of plain English."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from spark_jobs.domain.model.intervals import duration_text, format_utc
+from spark_jobs.domain.model.message_queue import queue_ranges
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import IS_DELETED, Reason, Status
 from spark_jobs.domain.phrases import UNFILTERED, count, joined_names, number_text, party_text, rate_text
@@ -23,13 +25,14 @@ def lines(story: GroupExplanation, zone: str = "UTC") -> Iterator[TextLine]:
     yield TextLine(f"{story.consumer_group} (cluster {story.cluster}) at {format_utc(story.at)}", 0, "title")
     yield TextLine(f"{_verdict(story)} All times are {zone}; the audited step is {story.step}.", 0)
     causes, roots = _causes(story.findings), {row["finding_id"]: row for row in story.roots}
-    yield from _after_blank_line(_findings("What was wrong", causes, roots) if causes else _no_finding(story))
+    wrong = _findings("What was wrong", causes, roots, story.at) if causes else _no_finding(story)
+    yield from _after_blank_line(wrong)
     for topic in story.topics:
         yield from _after_blank_line(_topic(topic))
     if story.quiet_topics:
         yield from _after_blank_line([TextLine(_quiet(story.quiet_topics), 0)])
     if other_findings := [row for row in story.findings if row not in causes]:
-        yield from _after_blank_line(_findings("Other findings", other_findings, roots))
+        yield from _after_blank_line(_findings("Other findings", other_findings, roots, story.at))
     if story.status:
         yield from _after_blank_line(_step(story.status))
 
@@ -101,11 +104,11 @@ def _no_finding(story: GroupExplanation) -> Iterator[TextLine]:
 
 
 def _findings(
-    title: str, findings: Iterable[Mapping[str, Any]], roots: Mapping[str, Mapping[str, Any]]
+    title: str, findings: Iterable[Mapping[str, Any]], roots: Mapping[str, Mapping[str, Any]], at: datetime
 ) -> Iterator[TextLine]:
     yield TextLine(title, 0, "title")
     for finding in findings:
-        yield from _finding(finding, roots.get(finding["root_finding_id"]))
+        yield from _finding(finding, roots.get(finding["root_finding_id"]), at)
 
 
 def unknowns(story: GroupExplanation) -> list[str]:
@@ -123,7 +126,7 @@ def unknowns(story: GroupExplanation) -> list[str]:
     return texts
 
 
-def _finding(finding: Mapping[str, Any], root: Mapping[str, Any] | None) -> Iterator[TextLine]:
+def _finding(finding: Mapping[str, Any], root: Mapping[str, Any] | None, at: datetime) -> Iterator[TextLine]:
     """The finding; what to do is that of its root cause, where that does not contain the moment."""
     evidence = finding["evidence"]
     cause = f" ({finding['cause']})" if finding["cause"] else ""
@@ -131,6 +134,8 @@ def _finding(finding: Mapping[str, Any], root: Mapping[str, Any] | None) -> Iter
     yield TextLine(f"{finding['severity']} {finding['rule']}{about}: {finding['subject']}", 1, finding["severity"])
     span = f"From {format_utc(finding['started_at'])} to {format_utc(finding['ended_at'])}"
     yield TextLine(f"{span} ({duration_text(finding['ended_at'] - finding['started_at'])}).{_piled_up(evidence)}", 2)
+    if then := _part_at(evidence["queues"] or (), at):
+        yield TextLine(f"Of these queues at this moment: {then}.", 2)
     if evidence["measures"]:
         yield TextLine(measures_text((each["name"], each["value"]) for each in evidence["measures"]), 2)
     for party in evidence["conflicting_values"] or ():
@@ -142,6 +147,17 @@ def _finding(finding: Mapping[str, Any], root: Mapping[str, Any] | None) -> Iter
     yield TextLine(f"What to do: {(root or finding)['advice']}", 2, "advice")
     if finding["silenced_because"]:
         yield TextLine(f"Silenced: {finding['silenced_because']}", 2)
+
+
+def _part_at(queues: Iterable[Mapping[str, Any]], at: datetime) -> str:
+    """The queues of a finding that it is about at the moment, as ranges; empty: all of them."""
+    every, then = set(), set()
+    for queue in queues:
+        place = queue["topic"], queue["broker_name"], queue["queue_id"]
+        every.add(place)
+        if queue["started_at"] <= at < queue["ended_at"]:
+            then.add(place)
+    return "" if then == every else queue_ranges({place[1:] for place in then})
 
 
 def _piled_up(evidence: Mapping[str, Any]) -> str:

@@ -11,12 +11,15 @@ from tests.support.oracle.verdicts import Limits, Sample, moved_at, spans
 
 
 class QueueSample(NamedTuple):
-    """One look at a queue: microseconds, next offset to write, to consume, store time (ms) of the last consumed one."""
+    """One look at a queue: microseconds, next offset to write, to consume, store time (ms) of the last consumed one;
+    `moved`: messages that came and were consumed since the snapshot before.
+    """
 
     at: int
     end_offset: int | None
     consumer_offset: int | None
     last_timestamp: int | None
+    moved: int = 0
 
     @property
     def consumed_to(self) -> int | None:
@@ -36,9 +39,11 @@ class QueueSample(NamedTuple):
 
     @property
     def is_beyond_end(self) -> bool:
-        """Return whether the next offset to consume is more than 64 messages above the next one to write."""
+        """Return whether the next offset to consume is more than 64 messages above the next one to write, and than
+        both moved since the snapshot before.
+        """
         known = self.end_offset is not None and self.consumed_to is not None
-        return known and (self.consumed_to or 0) - (self.end_offset or 0) > 64
+        return known and (self.consumed_to or 0) - (self.end_offset or 0) > max(64, self.moved)
 
 
 class Log:
@@ -233,13 +238,25 @@ def one_at_a_time(clipped: Sequence[RebalanceInterval]) -> list[tuple[RebalanceI
 
 def queue_samples(snapshots: Iterable[OffsetSnapshot], window: StepWindow, place: tuple[str, int]) -> list[QueueSample]:
     """In the order of time: those of the step, and of the replayed time before."""
-    return [
-        QueueSample(snapshot.captured_at, *entry[2:])
-        for snapshot in sorted(snapshots)
-        if window.replayed_from <= snapshot.captured_at < window.end
-        for entry in snapshot.offsets
-        if entry[:2] == place
-    ]
+    found: list[QueueSample] = []
+    before: QueueSample | None = None
+    for snapshot in sorted(snapshots):
+        entries = (entry for entry in snapshot.offsets if entry[:2] == place)
+        sample = next((QueueSample(snapshot.captured_at, *entry[2:]) for entry in entries), None)
+        if sample and before:
+            sample = sample._replace(moved=_moved(before, sample))
+        if sample and window.replayed_from <= snapshot.captured_at < window.end:
+            found.append(sample)
+        before = sample
+    return found
+
+
+def _moved(before: QueueSample, after: QueueSample) -> int:
+    offsets = (before.end_offset, after.end_offset, before.consumed_to, after.consumed_to)
+    if None in offsets:
+        return 0
+    end_before, end, consumed_before, consumed = (offset or 0 for offset in offsets)
+    return max(min(end - end_before, consumed - consumed_before), 0)
 
 
 def of_interval(

@@ -41,6 +41,9 @@ _SAMPLES = """
 both offsets are known: the end less the committed one           | 9/4 8/8, 10/4 8/8  | 5 0, 6 0
 a committed offset beyond the end, by the race of two reads      | 9/9 9/70           | 0 0
 beyond the end by more                                           | 9/4 9/100          | 5 1
+… than came and was consumed between the two reads: 100 of 100   | 9/4 9/9, 9/4 109/209 | 5 0, 5 0
+… 100 of 99 that came                                            | 9/4 9/9, 9/4 108/208 | 5 0, 5 1
+… 100 of 99 that were consumed                                   | 9/4 19/110, 9/4 109/209 | 5 1, 5 1
 no offset was committed: unknown                                 | 9/4 9/?            | 5 1
 nothing came: there is nothing to commit                         | 9/4 0/?            | 5 0
 of no queue anything is known                                    | 9/? 9/?            | ? 2

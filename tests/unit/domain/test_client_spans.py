@@ -26,19 +26,19 @@ SEEN_AT_MS = to_micros(DAY) // 1000
 _QUEUES = """
 orderly | model        | locked | dropped | messages | MiB | span | age    | stale | unlocked | throttled by
 no      | CLUSTERING   | no     | no      | 0        | 0   | 0    | 0      | no    | no       | -
-no      | CLUSTERING   | yes    | no      | 1000     | 100 | 1999 | 120000 | no    | no       | -
-no      | CLUSTERING   | yes    | no      | 1000     | 100 | 2000 | 120000 | no    | no       | CACHED_SPAN
+no      | CLUSTERING   | yes    | no      | 1000     | 100 | 999  | 120000 | no    | no       | -
+no      | CLUSTERING   | yes    | no      | 1000     | 100 | 1000 | 120000 | no    | no       | CACHED_SPAN
 no      | CLUSTERING   | yes    | no      | 1001     | 0   | 0    | 120001 | yes   | no       | CACHED_MESSAGES
 no      | CLUSTERING   | yes    | no      | 0        | 101 | 0    | -5000  | no    | no       | CACHED_SIZE
-no      | CLUSTERING   | yes    | no      | 0        | 0   | 2001 | 0      | no    | no       | CACHED_SPAN
-no      | CLUSTERING   | yes    | no      | 1001     | 101 | 2001 | 0      | no    | no       | CACHED_MESSAGES
-no      | CLUSTERING   | yes    | no      | 1000     | 101 | 2001 | 0      | no    | no       | CACHED_SIZE
-no      | CLUSTERING   | yes    | no      | -        | -   | 2001 | never  | no    | no       | CACHED_SPAN
-no      | CLUSTERING   | yes    | yes     | 1001     | 101 | 2001 | 999999 | no    | no       | -
+no      | CLUSTERING   | yes    | no      | 0        | 0   | 1001 | 0      | no    | no       | CACHED_SPAN
+no      | CLUSTERING   | yes    | no      | 1001     | 101 | 1001 | 0      | no    | no       | CACHED_MESSAGES
+no      | CLUSTERING   | yes    | no      | 1000     | 101 | 1001 | 0      | no    | no       | CACHED_SIZE
+no      | CLUSTERING   | yes    | no      | -        | -   | 1001 | never  | no    | no       | CACHED_SPAN
+no      | CLUSTERING   | yes    | yes     | 1001     | 101 | 1001 | 999999 | no    | no       | -
 no      | CLUSTERING   | yes    | -       | 1001     | 0   | 0    | 999999 | yes   | no       | CACHED_MESSAGES
 no      | CLUSTERING   | -      | -       | -        | -   | -    | -      | no    | no       | -
--       | -            | no     | no      | 0        | 0   | 2001 | 0      | no    | no       | -
-yes     | CLUSTERING   | yes    | no      | 0        | 0   | 2001 | 0      | no    | no       | -
+-       | -            | no     | no      | 0        | 0   | 1001 | 0      | no    | no       | -
+yes     | CLUSTERING   | yes    | no      | 0        | 0   | 1001 | 0      | no    | no       | -
 yes     | CLUSTERING   | no     | no      | 0        | 0   | 0    | 0      | no    | yes      | -
 yes     | CLUSTERING   | no     | no      | 1001     | 0   | 0    | 130000 | yes   | yes      | CACHED_MESSAGES
 yes     | CLUSTERING   | no     | yes     | 0        | 0   | 0    | 0      | no    | no       | -

@@ -9,6 +9,7 @@ from spark_jobs.domain.kernel.consume_statuses import busy_threads, slowed_liste
 from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import to_micros
+from tests.support.client_groups import held
 from tests.support.client_steps import client_history
 from tests.support.kernel import SETTINGS, WINDOW
 from tests.support.tables import cells
@@ -116,6 +117,15 @@ def test_a_call_of_many_messages_counts_once(settings: str, expected: str, enoug
     assert busy_threads(status_samples(client), 1).tolist() == [float(expected)]
     shown = client_reports(client, THRESHOLDS, 0).states[-1].symptoms.busy
     assert (shown is not None) is (enough == "yes")
+
+
+@pytest.mark.parametrize(("orderly", "queues", "enough"), [(True, 3, False), (True, 18, True), (False, 3, True)])
+def test_in_order_no_more_threads_are_busy_than_the_client_has_queues(orderly: bool, queues: int, enough: bool) -> None:
+    """20 threads, and messages for more of them; a queue that it dropped needs none."""
+    owned = [held("t", number, 0, {}) for number in range(queues)] + [held("t", 90, 0, {"dropped": True})]
+    reported = {"consume_status": [status(consume_rt_ms=9000.0, pull_tps=9.0)], "owned_queues": owned}
+    client = client_history(reported | {"consume_threads": 20, "consume_orderly": orderly})
+    assert (client_reports(client, THRESHOLDS, 0).states[-1].symptoms.busy is not None) is enough
 
 
 def test_each_snapshot_has_its_own_busy_threads_and_the_times_of_its_busiest_topic() -> None:

@@ -62,8 +62,9 @@ def test_queues_that_the_group_may_not_read_have_the_backlog_of_their_finding() 
     row = interval(0, 3600, C1)
     unread = dict.fromkeys(("lag_first", "lag_last", "produced", "consumed", "verdict", "last_reading_at"))
     unassigned = {"unassigned_cause": "BEYOND_READ_QUEUES"}
+    of_all = {"topic": "T", "started_at": at(0), "ended_at": at(3600)}
     stranded = [
-        {"topic": "T", "broker_name": "a", "queue_id": number, "backlog_start": first, "backlog_end": last}
+        {"broker_name": "a", "queue_id": number, "backlog_start": first, "backlog_end": last} | of_all
         for number, first, last in ((2, 100, 2000), (3, 85, 1000), (4, None, None))
     ]
     findings = [

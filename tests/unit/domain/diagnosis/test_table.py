@@ -104,6 +104,8 @@ def facts(text: str) -> Facts:
         the limit of the span                | in_hand=SPAN_LIMIT oldest=COMMITTED listener=DOES_NOT_RETURN | SPAN_LIMIT
         … between pulls: later ones finish   | in_hand=SPAN_LIMIT orderly=NO oldest=COMMITTED listener=FINISHES | HELD_BACK
         one message, and later ones finish   | in_hand=SOME orderly=NO oldest=COMMITTED listener=FINISHES | HELD_BACK
+        the application pulls as it likes    | process=ANSWERS by_hand                          | NOT_PULLED
+        … and holds what it does not finish  | process=ANSWERS by_hand in_hand=SOME             | UNEXPLAINED
         a call that takes as long            | in_hand=SOME listener=SLOW                       | SLOW_CALLS
         a call that does not return          | in_hand=SOME listener=DOES_NOT_RETURN            | LISTENER_HANGS
     """),  # noqa: E501 - a table

@@ -250,6 +250,14 @@ def test_a_broker_that_comes_back_with_an_empty_store_has_lost_it(after: str, ca
     assert hits(step_with("6 - 6", {90: "100/100 100/97 100/100 100/100", 205: after})) == [("100-200", cause, 0, 3)]
 
 
+@pytest.mark.parametrize(
+    ("back", "ends"), [("9/9 12/8", 210), ("9/9 12/3", 200)], ids=["consumed again", "the offset went back"]
+)
+def test_it_ends_when_its_queues_are_consumed_again_or_their_offsets_went_back(back: str, ends: int) -> None:
+    samples = {90: "9/9 10/7 - -", 205: f"{back} - -", 210: "9/9 12/9 - -"}
+    assert [each[0] for each in hits(step_with("6 - 6", samples))] == [f"100-{ends}"]
+
+
 @pytest.mark.parametrize(("answers_at", "says"), [((90, 115), "No answer of b"), ((90, 160), "b has answered since")])
 def test_who_has_answered_since_it_left_the_route_is_not_down(answers_at: tuple[int, ...], says: str) -> None:
     step = step_with("6 -", {90: "9/9 10/7 - -"})

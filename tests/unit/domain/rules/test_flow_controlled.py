@@ -23,7 +23,7 @@ def test_it_is_a_warning_with_what_is_cached() -> None:
     [
         ({"cached_count": 1500, "cached_mib": None}, {}, "CACHED_MESSAGES", 1000, 1.5),
         ({"cached_mib": 250}, {}, "CACHED_SIZE", 100, 2.5),
-        ({"cached_max_offset": 8000}, {}, "CACHED_SPAN", 2000, 4.0),
+        ({"cached_max_offset": 4000}, {}, "CACHED_SPAN", 1000, 4.0),
         ({"cached_count": 1}, {"cached_messages": 0}, "CACHED_MESSAGES", 0, None),
     ],
 )

@@ -156,6 +156,19 @@ def test_it_says_who_served_the_broker_before_and_after() -> None:
     )
 
 
+def test_it_says_until_when_messages_are_consumed_again_and_which_address_the_broker_had() -> None:
+    """From 565 to 500 at 300 s, and 5 more in each 10 s from 400 s on: at 530 s it is at 565."""
+    read: dict[float, list[tuple[int | None, ...] | None]] = {
+        second: [(1000, 565 if second < 300 else 500 + max(second - 400, 0) // 2, 500, 1)]
+        for second in range(0, 3600, 10)
+    }
+    left = Switch("b", micros(250), micros(260), "h:2", None)
+    step = with_samples(step_with(0, 3600, "0+1", False, **BACK_AT_300), {"t": offsets([("b", 0)], read)})
+    (hit,) = RULE.hits(replace(step, switches={"t": [left, RETURNED]}))
+    assert (hit.hint or "").startswith("b was asked at h:2, was not in the route until 2026-03-01T10:04:40Z, and was")
+    assert (hit.hint or "").endswith("the group really consumes these messages again, until 2026-03-01T10:08:50Z.")
+
+
 @pytest.mark.parametrize(
     ("left", "cause"),
     [

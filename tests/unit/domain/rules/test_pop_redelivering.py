@@ -41,6 +41,13 @@ def test_a_group_that_gets_a_fifth_again() -> None:
     assert hit.measures == {"consumed": 100.0, "redelivered": 20.0}
 
 
+def test_it_lasts_as_long_as_no_later_sample_shows_that_it_is_over() -> None:
+    """The last sample, at 580, counts for 60 s; it is over if nothing came again for 120 s."""
+    assert span(hits(consuming(10), coming_again(2, range(300, 581, 20)))[0]) == "300-640"
+    assert span(hits(consuming(10), coming_again(2, range(300, 481, 20)))[0]) == "300-640"
+    assert span(hits(consuming(10), coming_again(2, range(280, 461, 20)))[0]) == "280-460"
+
+
 @pytest.mark.parametrize(
     ("consumed", "again", "times", "severity"),
     [
