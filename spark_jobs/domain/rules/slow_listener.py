@@ -12,7 +12,7 @@ from spark_jobs.domain.kernel.client_spans import busy_spans, seen_twice
 from spark_jobs.domain.kernel.consume_statuses import ResponseTimes, slowed_listeners, status_samples
 from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.finding import RuleHit
-from spark_jobs.domain.model.history import RETRY, UNKNOWN, ClientHistory
+from spark_jobs.domain.model.history import RETRY, ClientHistory
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, Time, common, islands, second_text
@@ -21,6 +21,7 @@ from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.queue_owners import owned_queues
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 from spark_jobs.domain.rules.standing import BEHIND
+from spark_jobs.domain.status.attribution import pace
 
 _MINUTE, _SEVERAL, _NEARLY_ALL = 60 * SECOND, 2, 0.8
 #: So many times what came before is much more.
@@ -180,15 +181,9 @@ def _more_came(step: AuditedStep, run: Time) -> str | None:
 
 
 def _pace(step: AuditedStep, start: int, end: int) -> float:
-    """Messages a second that came to the group's ordinary topics in `[start, end)`, by samples that know all ends."""
-    pace = 0.0
-    for topic, samples in step.history.offsets.items():
-        rows = samples.inside(start, end)
-        known = (samples.end_offset[rows] != UNKNOWN).all(axis=1)
-        ends, times = samples.end_offset[rows][known], samples.times[rows][known]
-        if len(times) > 1 and not topic.startswith(RETRY):
-            pace += float((ends[-1] - ends[0]).sum()) * SECOND / float(times[-1] - times[0])
-    return pace
+    """Messages a second that came to the group's ordinary topics in `[start, end)`."""
+    ordinary = (samples for topic, samples in step.history.offsets.items() if not topic.startswith(RETRY))
+    return sum(sum(pace(samples, start, end).values()) for samples in ordinary)
 
 
 def _when_members_leave(step: AuditedStep, spans: Iterable[Span[BusyClient]], last: Span[BusyClient]) -> str | None:

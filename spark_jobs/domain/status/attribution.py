@@ -55,14 +55,14 @@ def growth_parts(
     return unassigned, stuck_owner, hand_over, producer_surge, left - producer_surge
 
 
-def pace_before(samples: OffsetSamples, window: StepWindow) -> dict[Place, float]:
-    """Messages produced a second to each queue in the step's look-back; only where two samples show it."""
-    seen = samples.inside(window.read_from, window.start)
-    present, times, end = samples.present[seen], samples.times[seen], samples.end_offset[seen]
+def pace(samples: OffsetSamples, start: int, end: int) -> dict[Place, float]:
+    """Messages produced a second to each queue in `[start, end)` (microseconds); only where two samples show it."""
+    seen = samples.inside(start, end)
+    present, times, ends = samples.present[seen], samples.times[seen], samples.end_offset[seen]
     if not len(times):
         return {}
     columns, first, last = np.arange(len(samples.queues)), first_true(present), last_true(present)
-    before, after = end[first, columns], end[last, columns]
+    before, after = ends[first, columns], ends[last, columns]
     is_known = (before != UNKNOWN) & (after != UNKNOWN) & (after >= before) & (first < last)
     rates = (after[is_known] - before[is_known]) / ((times[last[is_known]] - times[first[is_known]]) / SECOND)
     return {samples.queues[column]: rate for column, rate in zip(columns[is_known], rates.tolist(), strict=True)}
@@ -77,11 +77,12 @@ def attribution(
     """One per topic with a known backlog, by name: how it grew in the step, and what made it grow."""
     entries, growth = queues.grown()
     known, stuck_time = queues.column("produced")[entries], queues.column("stuck_time")[entries]
-    paces = {topic: pace_before(offsets[topic], window) for topic in queues.topics_with_lag if topic in offsets}
+    look_back = window.read_from, window.start
+    paces = {topic: pace(offsets[topic], *look_back) for topic in queues.topics_with_lag if topic in offsets}
     of_rows = [
-        [pace.get(queue, np.nan) for queue in row.queues]
+        [of_topic.get(queue, np.nan) for queue in row.queues]
         for row in queues.rows
-        for pace in [paces.get(row.interval.topic, {})]
+        for of_topic in [paces.get(row.interval.topic, {})]
     ]
     parts = growth_parts(
         growth,

@@ -8,7 +8,7 @@ import pytest
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.status.attribution import TopicGrowth, attribution, growth_parts, pace_before
+from spark_jobs.domain.status.attribution import TopicGrowth, attribution, growth_parts, pace
 from spark_jobs.domain.status.backlog import queue_intervals
 from tests.support.builders import replayed
 from tests.support.kernel import settings
@@ -76,17 +76,17 @@ PLACES = [("b", 0), ("b", 1)]
 def test_the_pace_before_is_that_of_the_first_and_last_sample_of_the_look_back() -> None:
     # The look-back begins 480 s before the step: the 300 s of a verdict's window, and twice the longest gap.
     rows = {-481: ["0/0", "0/0"], -480: ["100/0", "7/0"], -90: ["0/0", "-"], -10: ["335/0", "-"], 0: ["999/0", "999/0"]}
-    assert pace_before(offsets(PLACES, rows), WINDOW) == {("b", 0): 0.5}
+    assert pace(offsets(PLACES, rows), WINDOW.read_from, WINDOW.start) == {("b", 0): 0.5}
 
 
 @pytest.mark.parametrize("cells", [("10/0", "9/0"), ("?/0", "9/0"), ("10/0", "?/0"), ("-", "10/0"), ("-", "-")])
 def test_the_pace_before_is_unknown(cells: tuple[str, str]) -> None:
     rows = {seconds: [cell] for seconds, cell in zip((-60, -30), cells, strict=True)}
-    assert pace_before(offsets(PLACES[:1], rows), WINDOW) == {}
+    assert pace(offsets(PLACES[:1], rows), WINDOW.read_from, WINDOW.start) == {}
 
 
 def test_without_a_look_back_there_is_no_pace() -> None:
-    assert pace_before(offsets(PLACES, {0: ["1/1", "1/1"], 30: ["2/1", "2/1"]}), WINDOW) == {}
+    assert pace(offsets(PLACES, {0: ["1/1", "1/1"], 30: ["2/1", "2/1"]}), WINDOW.read_from, WINDOW.start) == {}
 
 
 def _attributed(*rows: IntervalProgress, **read: OffsetSamples) -> list[TopicGrowth]:
