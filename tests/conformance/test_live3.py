@@ -31,7 +31,7 @@ INCIDENTS = """
     net-cut    | MEMBERSHIP_VIEW_SPLIT | BROKERS_DISAGREE  | ERROR |              | 21:30:30 | 21:32:13
     net-cut2   | MEMBERSHIP_VIEW_SPLIT | BROKERS_DISAGREE  | ERROR |              | 21:49:26 | 21:51:23
     dup-order  | DUPLICATE_CLIENT_ID | FIXED_INSTANCE_NAME | ERROR |              | 21:29:23 | 21:34:38
-    back-reset | OFFSET_REWOUND      | RESET               | WARN  | broker-a:0-3, broker-b:0-3 | 21:32:48 | 21:33:08
+    back-reset | OFFSET_REWOUND      | RESET               | WARN  | broker-a:0-3, broker-b:0-3 | 21:32:48 | 21:33:40
 """
 
 

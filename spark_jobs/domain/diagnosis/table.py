@@ -134,7 +134,8 @@ LINES: tuple[TableLine, ...] = (
         lambda facts: facts.owner in (Owner.HANDED_OUT, Owner.UNSEEN),
         "POP, or behind a proxy: the offsets stand",
         "No consumer asks for these messages or acknowledges them. Check that the consumers run, and that they or the "
-        "proxies reach the brokers of these queues.",
+        "proxies reach the brokers of these queues. Restart clients that get nothing since their proxy was restarted "
+        "(RocketMQ issue #9170).",
         "UNKNOWN_OWNERS",
         headline="No consumer of {groups} asks for the messages of {queues}",
     ),

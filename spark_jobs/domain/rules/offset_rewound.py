@@ -58,7 +58,7 @@ class Rewind(NamedTuple):
 
 
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
-    """One per (interval, queue whose offset went back), a collection interval long; a condition per topic and cause."""
+    """One per (interval, queue whose offset went back), until it is where it was; a condition per topic and cause."""
     rewind_hits: list[RuleHit] = []
     for progress in step.progress:
         rewound_places = (progress.rewound_max > step.settings.thresholds.rewind_tolerance).nonzero()[0].tolist()
@@ -221,13 +221,15 @@ def _hit(
     step: AuditedStep, progress: IntervalProgress, place: int, cause: str, rewind: Rewind, hint: str | None
 ) -> RuleHit:
     minimum = rewind.minimum
-    since, at = (rewind.falls[0], rewind.falls[-1]) if cause == OVERWRITTEN else (rewind.at, rewind.at)
+    since, until = rewind.at, _consumed_again_at(step, progress, place, rewind)
+    if cause == OVERWRITTEN:
+        since, until = rewind.falls[0], rewind.falls[-1] + step.settings.cadence
     measures = {name: int(getattr(progress, name)[place]) for name in ("rewinds", "rewound", "rewound_max")}
     if cause == TO_MINIMUM and minimum is not None:
         measures |= {"consumer_offset": rewind.to, "min_offset": minimum}
     return RuleHit(
         since,
-        min(at + step.settings.cadence, progress.end),
+        step.window.end if until is None else min(until, step.window.end),
         *(cause, progress.interval.topic),
         queue=queue_at(progress, place, REWOUND),
         implicated=_first_owner(progress, place),
@@ -346,8 +348,9 @@ RULE = Rule(
     headline="Consumer offsets of {groups} went back in {queues}",
     detail=_detail,
     meaning="The consumer offset of a queue went back, so its messages are consumed again.",
-    decided_by="A sample is below the one before by more than `rewind_tolerance`. Not for a topic that was created "
-    "again.",
+    decided_by="A sample is below the one before by more than `rewind_tolerance`, until the offset is where it was. "
+    "Not for a topic that was created again.",
+    ended="the offsets were where they had been",
     causes={
         DUPLICATE_CLIENT_ID: Cause(
             "consumers with one client id own the queue, or may own it",
@@ -400,7 +403,8 @@ RULE = Rule(
             "member that comes with new ones again and again (FLAPPING_MEMBER); or while brokers list different "
             "members",
             "A consumer that had lost the queue without noticing (frozen, or cut off from the network) committed its "
-            "old offset. Check its process for long pauses, and let the listener tolerate duplicates.",
+            "old offset. Check its process for long pauses, and let the listener tolerate duplicates. If the offset "
+            "stays back, a member began at its own one, as a job does from an old checkpoint (Flink).",
         ),
         RESET: Cause(
             "otherwise: somebody reset the offset",

@@ -19,9 +19,11 @@ from spark_jobs.domain.model.window import SECOND, Time, common, islands, second
 from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.queue_owners import owned_queues
+from spark_jobs.domain.rules.rising import counted, moments
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 from spark_jobs.domain.rules.standing import BEHIND
 from spark_jobs.domain.status.attribution import pace
+from spark_jobs.domain.status.lagging_queues import greatest_rise
 
 _MINUTE, _SEVERAL, _NEARLY_ALL = 60 * SECOND, 2, 0.8
 #: So many times what came before is much more.
@@ -174,16 +176,24 @@ def _more_came(step: AuditedStep, run: Time) -> str | None:
     verdict needs. Clients report what they consumed in the minute before.
     """
     start, end = step.window.observed_from, run[0] - _MINUTE
-    before, since = _pace(step, start, end), _pace(step, *run)
-    if end - start < step.settings.thresholds.verdict_window_seconds * SECOND or not since >= _MORE * before > 0:
+    if end - start < step.settings.thresholds.verdict_window_seconds * SECOND:
         return None
-    return f"Since {second_text(run[0])} {since:,.1f} messages/s came, before {before:,.1f}."
-
-
-def _pace(step: AuditedStep, start: int, end: int) -> float:
-    """Messages a second that came to the group's ordinary topics in `[start, end)`."""
-    ordinary = (samples for topic, samples in step.history.offsets.items() if not topic.startswith(RETRY))
-    return sum(sum(pace(samples, start, end).values()) for samples in ordinary)
+    ordinary = [topic for topic in step.history.offsets if not topic.startswith(RETRY)]
+    before = sum(sum(pace(step.history.offsets[topic], start, end).values()) for topic in ordinary)
+    at = moments(step, ordinary)
+    at = at[(at >= end) & (at < run[1])]
+    produced = counted(step, ordinary, "produced", at)
+    if len(at) < _SEVERAL or not before:
+        return None
+    bottom, top = greatest_rise(produced - np.rint(before * (at - at[0]) / SECOND).astype(np.int64))
+    lasting = float(at[top] - at[bottom]) / SECOND
+    if top == bottom or float(produced[top] - produced[bottom]) < _MORE * before * lasting:
+        return None
+    since = float(produced[top] - produced[bottom]) / lasting
+    first, last = (second_text(int(at[place])) for place in (bottom, top))
+    if top == len(at) - 1:
+        return f"Since {first} {since:,.1f} messages/s came, before {before:,.1f}."
+    return f"From {first} to {last} {since:,.1f} messages/s came, before {before:,.1f}."
 
 
 def _when_members_leave(step: AuditedStep, spans: Iterable[Span[BusyClient]], last: Span[BusyClient]) -> str | None:

@@ -100,7 +100,8 @@ def group_status(
     if not step.unanswered(step.window.start) and not any(True for _ in step.inside()):
         return None
     ownerless = _without_owners(step)
-    last_ownerless = max((end for end, _ in ownerless), default=0)
+    unseen = (each.end for each, _, _ in step.inside() if each.reason is Reason.CONSUMED_THROUGH_PROXY)
+    last_ownerless = max((*(end for end, _ in ownerless), *unseen), default=0)
     ends = [end for end in _ends(step) if end[0].end >= last_ownerless]
     listed_at = [] if may_be_behind_proxies(step) else [(interval.end, interval.client_ids) for interval, _ in ends]
     connected = _last_listed(listed_at)

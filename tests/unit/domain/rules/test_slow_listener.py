@@ -149,8 +149,8 @@ def test_members_had_more_threads_before(
 @pytest.mark.parametrize(
     ("topic", "before", "since", "says"),
     [
-        ("t", 10, 24, "Since 2026-03-01T10:03:20Z 24.0 messages/s came, before 10.0."),
-        ("t", 10, 15, "Since 2026-03-01T10:03:20Z 15.0 messages/s came, before 10.0."),
+        ("t", 10, 24, "Since 2026-03-01T10:02:40Z 24.0 messages/s came, before 10.0."),
+        ("t", 10, 15, "Since 2026-03-01T10:02:40Z 15.0 messages/s came, before 10.0."),
         ("t", 10, 14, None),
         ("t", 0, 24, None),
         ("%RETRY%g", 10, 24, None),
@@ -163,6 +163,16 @@ def test_threads_that_became_busy_as_more_came_say_so(topic: str, before: int, s
     step = audited("busy")
     (hit, *_) = RULE.hits(replace(step, history=replace(step.history, offsets=read)))
     assert says in (hit.hint or "") if says else "messages/s came" not in (hit.hint or "")
+
+
+def test_more_that_came_for_a_while_says_until_when() -> None:
+    """Threads are busy from 200 s to 320 s; 24 instead of 10 a second came from 160 s to 260 s."""
+    ends = {second: 10 * second + min(max(second - 160, 0), 100) * 14 for second in range(-300, 700, 20)}
+    read = {"t": offsets([("b", 0)], {at: [f"{end + 9000}/0"] for at, end in ends.items()})}
+    step = audited("busy")
+    (hit, *_) = RULE.hits(replace(step, history=replace(step.history, offsets=read)))
+    said = "From 2026-03-01T10:02:40Z to 2026-03-01T10:04:20Z 24.0 messages/s came, before 10.0."
+    assert said in (hit.hint or "")
 
 
 @pytest.mark.parametrize(
