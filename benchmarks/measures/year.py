@@ -18,7 +18,7 @@ _DAY = 24
 #: What a run does with the incidents, after it has published its step.
 _FOLD = (
     "import sys; from spark_jobs.domain.model.intervals import Interval; "
-    "from spark_jobs.show.incident_table import publish_incidents; "
+    "from spark_jobs.show.incidents import publish_incidents; "
     "from spark_jobs.store.read.delta import delta_tables; "
     "publish_incidents(delta_tables(sys.argv[1]), (), Interval.parse(sys.argv[2]))"
 )

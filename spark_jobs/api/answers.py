@@ -12,8 +12,8 @@ from markupsafe import escape
 from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import backlog_bound, count, number_text, short_repr
+from spark_jobs.show.explain import GroupExplanation
 from spark_jobs.show.tabular import framed
-from spark_jobs.show.text.explanation import GroupExplanation
 from spark_jobs.show.text.explanation_text import lines
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class WhatIf:
 
     def page(self) -> str:
         """The backlogs over each other, as a page of HTML."""
-        from spark_jobs.show.page.lines import what_if_page
+        from spark_jobs.show.page.page import what_if_page
 
         return what_if_page(self.group.consumer_group, self.group.interval, self.comparison)
 

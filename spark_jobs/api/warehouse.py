@@ -20,8 +20,7 @@ from spark_jobs.domain.phrases import did_you_mean, short_repr
 from spark_jobs.errors import WarehouseError
 from spark_jobs.show.coverage import coverage_of
 from spark_jobs.show.explain import explain_group
-from spark_jobs.show.incident_table import publish_incidents
-from spark_jobs.show.incidents import IncidentQuery, Incidents, incidents_and_unknown, is_wanted
+from spark_jobs.show.incidents import IncidentQuery, Incidents, incidents_and_unknown, is_wanted, publish_incidents
 from spark_jobs.show.status import Statuses, statuses
 from spark_jobs.show.tabular import PublishedRows
 from spark_jobs.show.trends import Trends, trends_of
@@ -265,7 +264,7 @@ class AuditedWarehouse:
         The goals: that the busiest member does at most that share of what it can at the peak (0 to 1), never more
         messages behind, and drained within so many seconds.
         """
-        from spark_jobs.show.size import sized
+        from spark_jobs.show.what_if import sized
         from spark_jobs.what_if.size import Goals
 
         scope = Scope(self.time(_a_day_or(since, until), until, cluster), cluster, group)
@@ -285,7 +284,7 @@ class AuditedWarehouse:
         """The members that keep each group's busiest one at that utilization (0 to 1), of which up to `spare` more are
         kept; default time: the last day. No verdict on a group with an open incident, or observed for less than half.
         """
-        from spark_jobs.show.size import fleet_needs
+        from spark_jobs.show.what_if import fleet_needs
 
         scope = Scope(self.time(_a_day_or(since, until), until, cluster), cluster)
         return FleetSize(*fleet_needs(self.stored, scope, utilization, load, spare, self.progress))

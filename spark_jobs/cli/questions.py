@@ -12,7 +12,7 @@ from spark_jobs.api.warehouse import AuditedWarehouse, open_warehouse
 from spark_jobs.cli.terminal import print_line, progress_on
 from spark_jobs.domain.coverage import Coverage
 from spark_jobs.domain.model.intervals import duration_text, format_utc
-from spark_jobs.show.text.coverage_text import data_until_text
+from spark_jobs.show.coverage import data_until_text
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from spark_jobs.domain.model.message_queue import java_order
 from spark_jobs.domain.rocketmq.strategies import STRATEGY_OF_CLASS
 from spark_jobs.domain.rocketmq.system_names import SYSTEM_TOPIC, is_of_users, is_topic_of
 from spark_jobs.errors import OutputError
-from spark_jobs.show.stacks import is_of_library, method_of
+from spark_jobs.show.recorder import is_of_library, method_of
 
 #: A part of a name: what kind of name it is (None: it stays as it is), and its text. That of a name before an `@` ends
 #: with it, as the order of composed names depends on it; it is none of the new name.

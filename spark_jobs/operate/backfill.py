@@ -27,7 +27,7 @@ from spark_jobs.pipeline.run import run
 from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.runtime.version import code_version
-from spark_jobs.show.incident_table import publish_incidents
+from spark_jobs.show.incidents import publish_incidents
 from spark_jobs.store.read.kept import auditable_since
 from spark_jobs.store.read.published import covers_clusters
 from spark_jobs.store.read.stored import StoredTables

@@ -13,7 +13,7 @@ from spark_jobs.errors import InputFileError
 from spark_jobs.ingest.load import ingest
 from spark_jobs.installation import ROOT
 from spark_jobs.pipeline.run import RunRecord, RunSpec, run
-from spark_jobs.show.incident_table import publish_incidents
+from spark_jobs.show.incidents import publish_incidents
 from spark_jobs.store.read.published import Scope
 from spark_jobs.store.read.through_spark import SparkTables, stored_in
 from spark_jobs.store.warehouse import Warehouse

@@ -1,4 +1,4 @@
-"""Reads how much of what a question is about was recorded, audited and seen (`domain.coverage`)."""
+"""Reads how much of what a question is about was recorded, audited and seen (`domain.coverage`); where the data end."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from schemas import COVERAGE, SIGHTINGS
 from spark_jobs.domain.coverage import COMPLETE_SHARE, Asked, Coverage, Known, coverage, silent_times
 from spark_jobs.domain.kernel.coverage import CoverageRow
 from spark_jobs.domain.model.grouped import by_key
-from spark_jobs.domain.model.intervals import EVER, Interval
+from spark_jobs.domain.model.intervals import EVER, Interval, duration_text, format_utc
 from spark_jobs.domain.model.window import HOUR, Time, from_micros, to_micros
 from spark_jobs.show.former_coverage import former_rows
 from spark_jobs.show.rows import GROUP
@@ -272,3 +272,16 @@ def observed_parts(tables: PublishedTables, interval: Interval, names: Scope) ->
     length = (interval.end - interval.start).total_seconds()
     groups = coverage_of(tables, replace(names, interval=interval)).groups
     return {(group.cluster, group.consumer_group): group.observed_seconds / length for group in groups}
+
+
+def data_until_text(coverage: Coverage, now: datetime) -> str:
+    """A clause: where the data of some clusters end, how long ago, and of which they end earlier."""
+    newest = max(coverage.data_until.values())
+    earlier = (
+        f"; of {name} at {_age_text(end, now)}" for name, end in sorted(coverage.data_until.items()) if end < newest
+    )
+    return "".join((f"The data end at {_age_text(newest, now)}", *earlier))
+
+
+def _age_text(end: datetime, now: datetime) -> str:
+    return f"{format_utc(end.replace(microsecond=0))}, {duration_text(max(now - end, timedelta()))} ago"

@@ -1,7 +1,7 @@
 """The explanation of one group at one moment, from the published rows of that step."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from operator import itemgetter
 from typing import Any
@@ -26,25 +26,53 @@ from spark_jobs.domain.model.statuses import Reason, Status
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules import messages_skipped
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.show.measured import last_samples
-from spark_jobs.show.minutes import Minutes, topic_minutes
+from spark_jobs.show.measured import Minutes, SampledBacklog, last_samples, topic_minutes
 from spark_jobs.show.observed import with_shares
 from spark_jobs.show.rows import GROUP, Row
-from spark_jobs.show.text.backlog import backlog_of, with_growth
-from spark_jobs.show.text.explanation import (
-    GroupExplanation,
+from spark_jobs.show.text.backlog import ViewBacklog, backlog_of, with_growth
+from spark_jobs.show.text.intervals import (
     GroupStep,
-    SampledBacklog,
-    TopicExplanation,
+    IntervalExplanation,
+    interval_explanation,
     intervals_at,
     last_before,
 )
-from spark_jobs.show.text.intervals import interval_explanation
 from spark_jobs.store.read.published import PublishedTables, Scope, check_group, published_tables, run_of_step
 from spark_jobs.store.read.stored import Filter, StoredTables, rows
 
 #: Columns that rows of an explanation leave out: they are those of all of it.
 STEP_KEY = (*GROUP, "step_start")
+
+
+@dataclass(frozen=True)
+class TopicExplanation:
+    """One topic: one view if its hosts agree, else one per broker. `skipped`: messages that offsets jumped over;
+    `sampled`: the last sample before the moment, None: the samples are not stored any more, or no backlog is known.
+    """
+
+    topic: str
+    is_retry: bool
+    views: list[IntervalExplanation]
+    backlog: ViewBacklog | None
+    skipped: int = 0
+    sampled: SampledBacklog | None = None
+
+
+@dataclass(frozen=True)
+class GroupExplanation:
+    """One group at one moment. `quiet_topics`: retry topics without problems; `findings` (worst first), `roots` (root
+    causes at other times) and `status` (None: none in this step) are published rows.
+    """
+
+    cluster: str
+    consumer_group: str
+    at: datetime
+    step: Interval
+    topics: list[TopicExplanation]
+    quiet_topics: list[str]
+    findings: list[dict[str, Any]]
+    status: dict[str, Any] | None
+    roots: list[dict[str, Any]] = field(default_factory=list)
 
 
 def explain_group(

@@ -1,4 +1,4 @@
-"""Reads published findings, and folds them into incidents."""
+"""Reads published findings, and folds them into incidents; publishes these as the table `incidents`, for SQL."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,8 @@ import pyarrow as pa
 
 from schemas import INCIDENTS
 from spark_jobs.domain.coverage import COMPLETE_SHARE, Coverage
+from spark_jobs.domain.incidents.carried import CHANGEABLE, Carried
+from spark_jobs.domain.incidents.fold import in_order
 from spark_jobs.domain.incidents.team_routes import TeamRoute, with_teams
 from spark_jobs.domain.incidents.thread import QUIET
 from spark_jobs.domain.incidents.values import CauseTime, Incident, IncidentPart
@@ -18,14 +20,15 @@ from spark_jobs.domain.model.window import SECOND, from_micros, to_micros
 from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.show.checkpoints import carried_by, checkpoint_at, fold_from
+from spark_jobs.pipeline.publish.claims import claim_incidents
+from spark_jobs.show.checkpoints import carried_by, checkpoint_at, fold_and_keep, fold_from
 from spark_jobs.show.coverage import coverage_of, coverage_rows
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables
-from spark_jobs.store.read.stored import StoredTables
+from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 
 _A_MINUTE = 60 * SECOND
 _STEP = (*GROUP, "step_start", "deleted_at", "deleted_topics")
@@ -229,3 +232,39 @@ def _from_their_beginnings(tables: PublishedTables, query: IncidentQuery) -> lis
         if first_step <= oldest or min(beginnings, default=to_micros(interval.start)) > to_micros(first_step) + QUIET:
             return folded
         look_back *= 2
+
+
+_STORED = ("incident_id", "last_seen_at", "resolved_at")
+
+
+def publish_incidents(
+    stored: StoredTables, routes: tuple[TeamRoute, ...], interval: Interval | None = None
+) -> list[Incident]:
+    """Bring the table up to date with the newest run, and return the incidents that were seen in the interval.
+
+    The fold continues from the newest checkpoint before all that was audited since it was made, whatever process did
+    that; without a checkpoint or table, or without an interval, the whole history is folded. Raises
+    `PublishConflictError` if another process does not finish, else as `published_incidents` and `StoredTables.replace`
+    do.
+    """
+    with claim_incidents(stored.folder):
+        tables = published_tables(stored)
+        checkpoint = None if interval is None or not stored.exists(INCIDENTS) else checkpoint_at(tables)
+        incidents, earlier = fold_and_keep(tables, checkpoint)
+        folded = [with_teams(routes, incident) for incident in in_order(incidents)]
+        if checkpoint is None:
+            stored.replace(INCIDENTS, incident_rows(folded))
+        else:
+            _replace(stored, folded, earlier)
+        return [incident for incident in folded if interval is None or was_seen_in(incident, interval)]
+
+
+def _replace(stored: StoredTables, folded: list[Incident], earlier: Carried) -> None:
+    """Replace the incidents that later steps than those `earlier` can change; the others stay as they are."""
+    changed = {*earlier.incident_ids, *(incident.incident_id for incident in folded)}
+    changeable = from_micros((earlier.before or 0) - CHANGEABLE)
+    for incident_id, last_seen_at, resolved_at in tuples(stored.read(INCIDENTS, _STORED)):
+        if resolved_at is None or last_seen_at >= changeable:
+            changed.add(incident_id)
+    if changed:
+        stored.replace(INCIDENTS, incident_rows(folded), Filter("incident_id", "IN", sorted(changed)))

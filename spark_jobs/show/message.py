@@ -20,8 +20,15 @@ from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.errors import NothingPublishedError, UnknownNameError
 from spark_jobs.show.measured import offset_samples
 from spark_jobs.show.message_facts import PublishedQueue, deleted_before, life, retries
-from spark_jobs.show.message_outcome import MessageFacts, MessageOutcome, outcome_of
-from spark_jobs.show.message_passage import CommitSample, EndSample, Passage, passage
+from spark_jobs.show.message_outcome import (
+    CommitSample,
+    EndSample,
+    MessageFacts,
+    MessageOutcome,
+    Passage,
+    outcome_of,
+    passage,
+)
 from spark_jobs.show.rows import by_topic
 from spark_jobs.store.arrow import arrow_schema, micros_of, one_array
 from spark_jobs.store.read.kept import check_recorded

@@ -13,8 +13,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.model.window import SECOND, Time, common, from_micros, islands, to_micros
 from spark_jobs.domain.rules import messages_skipped, offset_rewound
-from spark_jobs.show.message_outcome import MessageFacts, OwnerSpan
-from spark_jobs.show.message_passage import Passage
+from spark_jobs.show.message_outcome import MessageFacts, OwnerSpan, Passage
 from spark_jobs.show.rows import Row
 from spark_jobs.store.read.kept import kept_since
 from spark_jobs.store.read.published import PublishedTables, Scope

@@ -1,7 +1,6 @@
-"""Helpers for rows of published tables: their keys, and parts of an interval."""
+"""Rows of published tables, and their keys."""
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any
@@ -10,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.store.arrow import one_array
 
 #: A row of a published table, or one derived from it, by column.
@@ -23,11 +21,6 @@ TOPIC = (*GROUP, "topic")
 QUEUE = (*TOPIC, "broker_name", "queue_id")
 #: The cluster and the consumer group of a row.
 group_of = itemgetter(*GROUP)
-
-
-def part_of(moment: datetime, interval: Interval, parts: int) -> int:
-    """The index, from 0, of the equal part of the interval that holds the moment; its end belongs to the last part."""
-    return min(parts * (moment - interval.start) // (interval.end - interval.start), parts - 1)
 
 
 def by_topic(rows: pa.Table, time: str) -> Iterator[tuple[Key, pa.Table]]:

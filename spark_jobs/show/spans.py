@@ -10,7 +10,7 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.phrases import known_sum
-from spark_jobs.show.rows import GROUP, QUEUE, TOPIC, Key, Row, part_of
+from spark_jobs.show.rows import GROUP, QUEUE, TOPIC, Key, Row
 
 #: Points per line of backlog, at most.
 PARTS = 240
@@ -108,7 +108,7 @@ def backlog(progress: Iterable[Row], interval: Interval) -> list[Row]:
     """
 
     def part(row: Row) -> Key:
-        return *queue_of(row), part_of(row["interval_start"], interval, PARTS)
+        return *queue_of(row), _part_of(row["interval_start"], interval, PARTS)
 
     queue_of = itemgetter(*QUEUE)
     in_order = sorted(progress, key=itemgetter("interval_start"))
@@ -120,6 +120,11 @@ def backlog(progress: Iterable[Row], interval: Interval) -> list[Row]:
         | {"seconds": known_sum(_seconds(row) for row in rows if row["produced"] is not None)}
         for rows in by_key(in_order, part).values()
     ]
+
+
+def _part_of(moment: datetime, interval: Interval, parts: int) -> int:
+    """The index, from 0, of the equal part of the interval that holds the moment; its end belongs to the last part."""
+    return min(parts * (moment - interval.start) // (interval.end - interval.start), parts - 1)
 
 
 def _seconds(row: Row) -> float:

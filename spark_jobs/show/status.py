@@ -1,8 +1,8 @@
-"""Reads the newest published step of every group."""
+"""Reads the newest published step of every group, and its incidents."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -10,18 +10,20 @@ import pyarrow as pa
 
 from schemas import FINDINGS, GROUP_STATUS, Table
 from spark_jobs.domain.coverage import COMPLETE_SHARE, NO_COVERAGE, Coverage
+from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.grouped import by_key
-from spark_jobs.domain.model.intervals import EVER
-from spark_jobs.domain.model.severities import INFO, WORST_FIRST
+from spark_jobs.domain.model.intervals import EVER, Interval
+from spark_jobs.domain.model.severities import INFO, SEVERITIES, WORST_FIRST
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules import unobserved
 from spark_jobs.domain.rules.queue_owners import STRANDED_WRITE_QUEUES
 from spark_jobs.show.coverage import coverage_of
 from spark_jobs.show.fleet import FINDING_COLUMNS, attention, findings_summary
-from spark_jobs.show.group_incidents import GroupIncidents, group_incidents
+from spark_jobs.show.incidents import IncidentQuery, incidents_near, was_seen_in
 from spark_jobs.show.observed import with_share
-from spark_jobs.show.rows import GROUP, Row, group_of
+from spark_jobs.show.rows import GROUP, Key, Row, group_of
 from spark_jobs.show.tabular import Tabular
+from spark_jobs.show.text import incident_text
 from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.store.read.forgotten import expectation
 from spark_jobs.store.read.published import EVERYTHING, PublishedTables, Scope, check_names, published_tables
@@ -37,6 +39,10 @@ _WORST = {**_TEXTS, **dict.fromkeys(("started_at", "ended_at"), pa.timestamp("us
 _ADDED = {"rules": pa.list_(pa.struct(_RULE)), "worst": pa.struct(_WORST), "observed_share": pa.float64()}
 #: The columns of `group_status`, and those that `statuses` adds.
 STATUS_COLUMNS = pa.schema([*arrow_schema(GROUP_STATUS), *pa.schema({**_COUNTS, **_ADDED})])
+
+
+#: By (cluster, group).
+GroupIncidents = Mapping[Key, Sequence[Incident]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -184,3 +190,37 @@ def in_order(groups: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _severity(group: Row) -> int:
     return (*WORST_FIRST, None).index(group["worst_severity"])
+
+
+def group_incidents(tables: PublishedTables, names: Scope, newest_step: datetime) -> GroupIncidents:
+    """By (cluster, group) the incidents that are open, or were seen in the newest step, as the group has them. Groups
+    and incidents are in the order of `worst_first`. UNOBSERVED is about the recorder, and so about no group.
+    """
+    newest = Interval(newest_step, newest_step + tables.grid.length)
+    narrowed = [
+        (group, of_group)
+        for incident in incidents_near(tables, IncidentQuery(None, names.cluster, is_open=True))
+        if incident.rule != unobserved.RULE.name and (incident.resolved_at is None or was_seen_in(incident, newest))
+        for group in _most_backlog_first(incident)
+        if (of_group := in_group(incident, group)) is not None
+    ]
+    by_group: dict[Key, list[Incident]] = defaultdict(list)
+    for group, incident in sorted(narrowed, key=lambda pair: incident_text.attention(pair[1]), reverse=True):
+        by_group[incident.cluster, group].append(incident)
+    return by_group
+
+
+def _most_backlog_first(incident: Incident) -> list[str]:
+    costs = sorted(incident.costs, key=lambda cost: cost.peak_backlog_messages or 0, reverse=True)
+    return [cost.consumer_group for cost in costs]
+
+
+def in_group(incident: Incident, group: str) -> Incident | None:
+    """The incident with the severity that it has in this group, and over if it is over there; None: INFO at most."""
+    parts = [part for part in (*incident.root_causes, *incident.symptoms) if part.consumer_group == group]
+    severity = max((part.severity for part in parts), key=SEVERITIES.index)
+    if severity == INFO:
+        return None
+    ends = [part.resolved_at for part in parts if part.resolved_at is not None]
+    resolved_at = max(ends) if len(ends) == len(parts) else incident.resolved_at
+    return replace(incident, severity=severity, resolved_at=resolved_at)

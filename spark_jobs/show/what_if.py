@@ -1,8 +1,11 @@
-"""Simulates changes of one group on its recorded history: reads its snapshots as its newest run did, compares cases."""
+"""Simulates changes of one group on its recorded history, whose snapshots are read as its newest run did; and how many
+members groups need, and whether enough of them was recorded to know it.
+"""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import TypeVar
 
 import pyarrow as pa
@@ -14,22 +17,43 @@ from spark_jobs.domain.evaluate import audited_step
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
+from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import RETRY, GroupHistory
 from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
+from spark_jobs.domain.rules import unobserved
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.pipeline.gather.checked import Checked, checked
+from spark_jobs.pipeline.gather.checked import checked
 from spark_jobs.pipeline.gather.histories import histories
 from spark_jobs.pipeline.gather.without_spark import gathered
 from spark_jobs.pipeline.run_spec import RunSpec
+from spark_jobs.show.coverage import observed_parts
+from spark_jobs.show.incidents import IncidentQuery, published_incidents
+from spark_jobs.show.rows import GROUP
 from spark_jobs.store.arrow import arrow_schema
-from spark_jobs.store.read.published import Scope, check_group, published_tables, run_of_step
-from spark_jobs.store.read.stored import Filter, StoredTables
+from spark_jobs.store.read.published import (
+    PublishedTables,
+    Scope,
+    check_group,
+    check_names,
+    published_tables,
+    run_of_step,
+)
+from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 from spark_jobs.what_if.cases import Case, with_new_room
+from spark_jobs.what_if.fleet_size import (
+    FleetNeed,
+    PublishedStep,
+    SizeVerdict,
+    fleet_need,
+    why_no_verdict,
+)
 from spark_jobs.what_if.outcome import Comparison, compare
 from spark_jobs.what_if.plan import Plan, plan
 from spark_jobs.what_if.rollout import RolloutComparison, other_orders
+from spark_jobs.what_if.size import Goals, Size, refuted, size
 
 Say = Callable[[str], None]
 _Answer = TypeVar("_Answer")
@@ -113,10 +137,8 @@ def group_steps(stored: StoredTables, scope: Scope, say: Say) -> GroupSteps:
     configuration = Configuration.model_validate_json(run["configuration"])
     settings, configured = audit_settings(configuration, *key), strategy_settings(configuration, *key)
     say("reading its snapshots")
-    checks = RunSpec(interval).check_settings(configuration)
-    window, usable = Interval(checks.read_start, checks.read_end), partial(checked, settings=checks)
-    snapshots = _Snapshots(stored, run["source_versions"], *key, window, usable)
-    history, replays = snapshots.history(), Replays(configured)
+    history = _history(stored, run["source_versions"], key, RunSpec(interval), configuration)
+    replays = Replays(configured)
     starts = range(to_micros(interval.start), to_micros(interval.end), settings.step)
     steps = [audited_step(history, replays, settings, start) for start in starts]
     published = tables.read(GROUP_STATUS, Scope(interval, *key), ["backlog_max"])["backlog_max"]
@@ -124,49 +146,91 @@ def group_steps(stored: StoredTables, scope: Scope, say: Say) -> GroupSteps:
     return GroupSteps(*key, interval, steps, with_new_room(configured, steps), highest)
 
 
-@dataclass(frozen=True)
-class _Snapshots:
-    """The source rows of one group that an audit would use."""
+def _history(
+    stored: StoredTables,
+    versions: Mapping[str, int],
+    key: tuple[str, str],
+    spec: RunSpec,
+    configuration: Configuration,
+) -> GroupHistory:
+    """The history of one group as such an audit of these table versions has it, of all its topics but retry topics."""
+    (cluster, group), checks = key, spec.check_settings(configuration)
+    during = (Filter("captured_at", ">=", checks.read_start), Filter("captured_at", "<", checks.read_end))
 
-    stored: StoredTables
-    versions: Mapping[str, int]
-    cluster: str
-    consumer_group: str
-    window: Interval
-    usable: Callable[[pa.Table, pa.Table], Checked]
-
-    def history(self) -> GroupHistory:
-        """The group's history, of all its topics except retry topics."""
-        is_group = Filter("consumer_group", "=", self.consumer_group)
-        is_group_or_proxies = Filter("consumer_group", "IN", [self.consumer_group, PROXIES_GROUP])
-        members = self._read(MEMBERSHIP_SNAPSHOTS, is_group_or_proxies)
-        clients = self._read(CLIENT_SNAPSHOTS, is_group)
-        offsets = self._read(OFFSET_SNAPSHOTS, is_group)
-        offsets = offsets.filter(pc.invert(pc.starts_with(offsets["topic"], RETRY)))
-        group_members = members.filter(pc.equal(members["consumer_group"], self.consumer_group))
-        topics = {*_subscribed(group_members), *_subscribed(clients), *offsets["topic"].to_pylist()}
-        routed = sorted(topic for topic in topics if not topic.startswith(RETRY))
-        routes = self._read(ROUTE_SNAPSHOTS, Filter("topic", "IN", routed))
-        snapshots = {
-            MEMBERSHIP_SNAPSHOTS: members,
-            CLIENT_SNAPSHOTS: clients,
-            OFFSET_SNAPSHOTS: offsets,
-            ROUTE_SNAPSHOTS: routes,
-        }
-        usable = self.usable(*gathered(snapshots))
-        by_group = {history.consumer_group: history for history in histories(usable.states, usable.samples)}
-        return by_group.get(self.consumer_group, GroupHistory(self.cluster, self.consumer_group))
-
-    def _read(self, table: Table, condition: Filter) -> pa.Table:
-        """The table's rows of the window that meet the condition; none where the run did not read the table."""
-        if table.name not in self.versions:
+    def read(table: Table, condition: Filter) -> pa.Table:
+        """The rows that meet the condition; none where the run did not read the table."""
+        if table.name not in versions:
             return arrow_schema(table).empty_table()
-        time = (Filter("captured_at", ">=", self.window.start), Filter("captured_at", "<", self.window.end))
-        conditions = (Filter("cluster", "=", self.cluster), condition, *time)
-        return self.stored.read(table, table.columns, conditions, self.versions[table.name])
+        conditions = (Filter("cluster", "=", cluster), condition, *during)
+        return stored.read(table, table.columns, conditions, versions[table.name])
+
+    is_group = Filter("consumer_group", "=", group)
+    members = read(MEMBERSHIP_SNAPSHOTS, Filter("consumer_group", "IN", [group, PROXIES_GROUP]))
+    clients, offsets = read(CLIENT_SNAPSHOTS, is_group), read(OFFSET_SNAPSHOTS, is_group)
+    offsets = offsets.filter(pc.invert(pc.starts_with(offsets["topic"], RETRY)))
+    group_members = members.filter(pc.equal(members["consumer_group"], group))
+    topics = {*_subscribed(group_members), *_subscribed(clients), *offsets["topic"].to_pylist()}
+    routed = sorted(topic for topic in topics if not topic.startswith(RETRY))
+    snapshots = {
+        MEMBERSHIP_SNAPSHOTS: members,
+        CLIENT_SNAPSHOTS: clients,
+        OFFSET_SNAPSHOTS: offsets,
+        ROUTE_SNAPSHOTS: read(ROUTE_SNAPSHOTS, Filter("topic", "IN", routed)),
+    }
+    usable = checked(*gathered(snapshots), settings=checks)
+    by_group = {history.consumer_group: history for history in histories(usable.states, usable.samples)}
+    return by_group.get(group, GroupHistory(cluster, group))
 
 
 def _subscribed(snapshots: pa.Table) -> set[str]:
     """The topics of the `subscriptions` of all rows."""
     topics = pc.struct_field(pc.list_flatten(snapshots["subscriptions"]), "topic")
     return {topic for topic in pc.unique(topics).to_pylist() if topic is not None}
+
+
+def sized(stored: StoredTables, scope: Scope, goals: Goals, load: float, say: Say) -> tuple[GroupSteps, Size]:
+    """How many members the group would have needed, with `load` times the messages; raises as `what_if`."""
+    group = group_steps(stored, scope, say)
+    say("trying group sizes")
+    group, needed = known(group, size(group.steps, goals, load, group.configured))
+    tables, names = published_tables(stored), Scope(group.interval, group.cluster, group.consumer_group)
+    share = observed_parts(tables, group.interval, names).get((group.cluster, group.consumer_group), 0.0)
+    open_rules = _open_rules(tables, names, group.interval)[group.cluster, group.consumer_group]
+    reason = why_no_verdict(share, open_rules) or refuted(group.steps, needed, load, group.configured)
+    return group, replace(needed, observed_share=share, reason=reason)
+
+
+def fleet_needs(
+    stored: StoredTables, scope: Scope, wanted: float, load: float, spare: int, say: Say
+) -> tuple[Interval, list[tuple[str, str, FleetNeed]]]:
+    """(cluster, group, need) of all groups, or of a cluster's, worst verdict first. Raises `NothingPublishedError`."""
+    say("reading how busy the groups were")
+    tables = published_tables(stored)
+    interval = tables.steps(scope.interval or tables.last(tables.grid.length))
+    names = replace(scope, interval=interval)
+    check_names(tables, names)
+    published = tables.read(GROUP_STATUS, names, [*GROUP, *PublishedStep._fields])
+    shares, open_rules = observed_parts(tables, interval, names), _open_rules(tables, names, interval)
+    needs = []
+    for group, rows in by_key(tuples(published), itemgetter(0, 1)).items():
+        share = shares.get(group, 0.0)
+        need = fleet_need([PublishedStep(*step) for _, _, *step in rows], wanted, load, spare)
+        if reason := why_no_verdict(share, open_rules[group]):
+            need = need._replace(verdict=SizeVerdict.UNKNOWN, needed=None, reason=reason)
+        needs.append((*group, need._replace(observed_share=share)))
+    order = list(SizeVerdict)
+    return interval, sorted(needs, key=lambda need: (order.index(need[2].verdict), -(need[2].busiest or 0), *need[:2]))
+
+
+def _open_rules(tables: PublishedTables, names: Scope, interval: Interval) -> Mapping[tuple[str, str], set[str]]:
+    """By group the rules of its incidents above INFO that are open at the end of the interval. How much was observed
+    is known otherwise.
+    """
+    end = to_micros(interval.end)
+    rules = defaultdict[tuple[str, str], set[str]](set)
+    for incident in published_incidents(tables, IncidentQuery(interval, names.cluster, names.consumer_group)):
+        is_wrong = incident.severity != INFO and incident.rule != unobserved.RULE.name
+        if is_wrong and (incident.resolved_at is None or incident.resolved_at > end):
+            for consumer_group in incident.consumer_groups:
+                rules[incident.cluster, consumer_group].add(incident.rule)
+    return rules

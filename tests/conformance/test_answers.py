@@ -16,8 +16,8 @@ from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.pipeline.publish.rows import tables
 from spark_jobs.show.explain import explain
-from spark_jobs.show.text.explanation import GroupStep
 from spark_jobs.show.text.explanation_text import lines
+from spark_jobs.show.text.intervals import GroupStep
 from tests.support.kernel import SETTINGS
 from tests.support.synthetic_groups.lives import ALWAYS, EVER, Life, Standing, Time, routes_of
 from tests.support.synthetic_groups.planted import BOTH, FIRST, ON_8, THIRD, listing, reporting, without_7

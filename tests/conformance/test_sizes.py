@@ -14,7 +14,7 @@ from spark_jobs.domain.model.intervals import Interval, StepGrid
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.errors import StrategyError
 from spark_jobs.pipeline.publish.rows import tables
-from spark_jobs.show.size import fleet_needs
+from spark_jobs.show.what_if import fleet_needs
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import Scope
 from spark_jobs.store.read.stored import rows

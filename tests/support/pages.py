@@ -9,8 +9,7 @@ import numpy as np
 from spark_jobs.domain.incidents.values import GroupCost, Incident, IncidentPart
 from spark_jobs.domain.model.finding import Evidence
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.show.measured import SampledTopic
-from spark_jobs.show.minutes import Minutes
+from spark_jobs.show.measured import Minutes, SampledTopic
 from spark_jobs.show.page.groups import GroupRows
 from spark_jobs.show.page.page import PageContent
 from tests.support.times import HOUR, at, ms

@@ -6,8 +6,8 @@ from spark_jobs.domain.model.finding import Evidence
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.show.explain import explain
 from spark_jobs.show.rows import Row
-from spark_jobs.show.text.explanation import GroupStep
 from spark_jobs.show.text.explanation_text import lines
+from spark_jobs.show.text.intervals import GroupStep
 from tests.support.times import at
 
 STEP = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")

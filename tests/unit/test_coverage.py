@@ -11,7 +11,7 @@ import pytest
 from schemas import COVERAGE, GROUP_STATUS, OUTPUTS, REBALANCE_INTERVALS, SIGHTINGS, Table
 from spark_jobs.api.warehouse import AuditedWarehouse, open_warehouse
 from spark_jobs.domain.coverage import NO_COVERAGE
-from spark_jobs.show.text.coverage_text import data_until_text
+from spark_jobs.show.coverage import data_until_text
 from tests.support.commands import Typed
 from tests.support.covered import published, row
 from tests.support.published import STATUS, key, publish_hours

@@ -1,6 +1,6 @@
 """An incident of several groups, as each of them has it."""
 
-from spark_jobs.show.group_incidents import in_group
+from spark_jobs.show.status import in_group
 from tests.support.times import micros
 from tests.unit.test_incidents import PART, incident
 

@@ -10,8 +10,8 @@ import pytest
 from schemas import GROUP_STATUS
 from spark_jobs.api.warehouse import open_warehouse
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, to_micros
+from spark_jobs.show.measured import Minutes, topic_minutes
 from spark_jobs.show.metrics import metrics
-from spark_jobs.show.minutes import Minutes, topic_minutes
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import Scope, published_tables
 from spark_jobs.store.read.stored import rows

@@ -14,10 +14,10 @@ import pytest
 from pyarrow import parquet
 
 from schemas import ALLOCATIONS, AUDIT_RUNS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS
+from spark_jobs.cli.commands.clients import CLIENT_SCHEMA, ClientSeen
 from spark_jobs.cli.documents import answered
 from spark_jobs.cli.main import main
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.show.clients import CLIENT_SCHEMA, ClientSeen
 from tests.support.commands import Typed
 from tests.support.published import STATUS, key
 from tests.support.recordings import write_warehouse

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from spark_jobs.cli.commands.backfill import show_backfill
-from spark_jobs.cli.commands.clients import show_clients
+from spark_jobs.cli.commands.clients import ClientSeen, show_clients
 from spark_jobs.cli.commands.maintain import show_maintained
 from spark_jobs.cli.commands.run import show_findings
 from spark_jobs.cli.commands.runs import show_runs
@@ -20,7 +20,6 @@ from spark_jobs.errors import PublishConflictError
 from spark_jobs.operate.backfill import Filling
 from spark_jobs.operate.upkeep import Maintained
 from spark_jobs.pipeline.run_record import RunRecord
-from spark_jobs.show.clients import ClientSeen
 from tests.support.commands import ANSWERED, Typed
 from tests.support.consoles import shown
 from tests.support.rows import finding

@@ -1,9 +1,8 @@
 """Explain one moment of a group."""
 
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -20,15 +19,12 @@ from spark_jobs.cli.tables import folded
 from spark_jobs.cli.terminal import SEVERITY_STYLES, printable, show_next, zone_name
 from spark_jobs.domain.coverage import Coverage
 from spark_jobs.domain.model.history import RETRY
-from spark_jobs.domain.model.intervals import Interval, format_utc
-from spark_jobs.domain.rules import unobserved
-from spark_jobs.show.explain import STEP_KEY
+from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.show.explain import STEP_KEY, GroupExplanation
 from spark_jobs.show.language import word
-from spark_jobs.show.recorder import calls_in, recorder_lines
-from spark_jobs.show.stacks import StackAnswer, stack_answers, stack_lines
-from spark_jobs.show.text.explanation import GroupExplanation
+from spark_jobs.show.recorder import StackAnswer, recorder_lines_of, stack_answers, stack_lines
 from spark_jobs.show.text.explanation_text import lines, unknowns
-from spark_jobs.show.text.interval_text import TextLine
+from spark_jobs.show.text.phrases import TextLine
 from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.store.read.stored import StoredTables
 
@@ -88,14 +84,6 @@ def explained(
     coverage = warehouse.coverage(group, cluster=story.cluster, since=story.step.start, until=story.step.end)
     document = coverage_document(coverage)
     return ExplanationDocument(**vars(story), unknown=unknowns(story), coverage=document), coverage
-
-
-def recorder_lines_of(
-    stored: StoredTables, rule: str, cluster: str, start: datetime, end: datetime
-) -> Iterator[TextLine]:
-    """Lines: whom the recorder called, where nothing was recorded; none for another rule."""
-    if rule == unobserved.RULE.name:
-        yield from recorder_lines(calls_in(stored, cluster, Interval(start, end)))
 
 
 _INDENT = 2

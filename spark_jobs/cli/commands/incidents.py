@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypedDict
 from rich.console import Console
 
 from schemas import INCIDENTS
-from spark_jobs.cli.commands.explain import recorder_lines_of, show_explanation
+from spark_jobs.cli.commands.explain import show_explanation
 from spark_jobs.cli.documents import CoverageDocument, answered, coverage_document
 from spark_jobs.cli.exit_codes import exit_code
 from spark_jobs.cli.questions import opened, show_age, time_of
@@ -24,7 +24,7 @@ from spark_jobs.domain.phrases import count
 from spark_jobs.errors import UsageError
 from spark_jobs.show.incidents import Incidents, began_unseen
 from spark_jobs.show.language import translated
-from spark_jobs.show.stacks import incident_stacks, stack_lines
+from spark_jobs.show.recorder import incident_stacks, recorder_lines_of, stack_lines
 from spark_jobs.show.text.incident_text import (
     attention,
     incident_lines,
@@ -33,7 +33,7 @@ from spark_jobs.show.text.incident_text import (
     peak_text,
     state_word,
 )
-from spark_jobs.show.text.interval_text import TextLine
+from spark_jobs.show.text.phrases import TextLine
 from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.store.read.published import published_tables
 from spark_jobs.store.read.stored import StoredTables

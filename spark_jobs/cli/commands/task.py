@@ -10,7 +10,7 @@ from spark_jobs.cli.terminal import printable, progress_on
 from spark_jobs.errors import ExitCode
 from spark_jobs.pipeline import tasks
 from spark_jobs.pipeline.run_spec import RunSpec
-from spark_jobs.show.incident_table import publish_incidents
+from spark_jobs.show.incidents import publish_incidents
 from spark_jobs.store.read.through_spark import stored_in
 from spark_jobs.store.warehouse import Warehouse
 

@@ -15,10 +15,20 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import count, number_text
-from spark_jobs.show.measured import SampledTopic, Values, breaks, thinned
-from spark_jobs.show.minutes import MINUTE, Minutes
-from spark_jobs.show.page.lines import Points, coordinates, dots, draw_lines, isolated, named
-from spark_jobs.show.page.style import DIM, INK, clock, lines_figure, milliseconds
+from spark_jobs.show.measured import MINUTE, Minutes, SampledTopic, Values, breaks, thinned
+from spark_jobs.show.page.style import (
+    DIM,
+    INK,
+    Points,
+    clock,
+    coordinates,
+    dots,
+    draw_lines,
+    isolated,
+    lines_figure,
+    milliseconds,
+    named,
+)
 from spark_jobs.show.rows import Row
 
 #: Queues that have a named line; the others are gray.

@@ -15,8 +15,7 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.severities import WORST_FIRST
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.phrases import number_text
-from spark_jobs.show.measured import Topics
-from spark_jobs.show.minutes import Minutes
+from spark_jobs.show.measured import Minutes, Topics
 from spark_jobs.show.page.backlog import backlog_chart, is_known, rates_chart, without_samples
 from spark_jobs.show.page.style import clock, milliseconds, packed, time_range
 from spark_jobs.show.page.timelines import ROWS, Numbers, members_timeline, numbers_of, ownership_timeline

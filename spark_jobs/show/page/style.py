@@ -1,15 +1,30 @@
-"""Charts: colors, the axes of time, how times and names are written, and how a page embeds them."""
+"""Charts: colors, axes and lines, how times and names are written, and how a page embeds them."""
+
+from __future__ import annotations
 
 import base64
 import gzip
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from math import isnan
 from typing import Any, Literal
 
+from bokeh.core.properties import value
 from bokeh.document import Document
-from bokeh.models import BoxZoomTool, ColumnDataSource, DataRange1d, NumeralTickFormatter, Range1d, WheelZoomTool
-from bokeh.models.annotations import BoxAnnotation, Legend
+from bokeh.models import (
+    BoxZoomTool,
+    ColumnDataSource,
+    DataRange1d,
+    HoverTool,
+    Line,
+    NumeralTickFormatter,
+    Range1d,
+    Scatter,
+    WheelZoomTool,
+)
+from bokeh.models.annotations import BoxAnnotation, Legend, LegendItem
+from bokeh.models.renderers import GlyphRenderer
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
 
@@ -186,3 +201,43 @@ def packed(charts: Sequence[figure]) -> str:
 def bokeh_js() -> str:
     """The script of BokehJS, which draws the charts in a browser."""
     return str(INLINE.js_raw[0])
+
+
+#: (ms, value) in the order of time; NaN breaks the line.
+Points = Sequence[tuple[float, float]]
+_DASHES = ("solid", "dashed", "dotdash", "dotted")
+
+
+def draw_lines(chart: figure, lines: Mapping[str, Points], width: float) -> None:
+    """A line per label, each with its own color and dashes."""
+    drawn: list[Any] = []
+    for place, (label, points) in enumerate(lines.items()):
+        source = ColumnDataSource(coordinates(points) | {"label": [label] * len(points)})
+        line = Line(line_color=LINES[place], line_width=width, line_dash=_DASHES[place])
+        drawn.append(named(chart, chart.add_glyph(source, line, name=label), label))
+        if alone := isolated(points):
+            chart.add_glyph(ColumnDataSource(coordinates(alone)), dots(LINES[place]), name=f"{label} alone")
+    chart.add_tools(HoverTool(renderers=drawn, tooltips=[("line", "@label"), ("value", "@y{0,0.[0]}")]))
+
+
+def coordinates(points: Points) -> dict[str, Any]:
+    """The points as columns `x` and `y`."""
+    return {axis: [point[place] for point in points] for place, axis in enumerate(("x", "y"))}
+
+
+def isolated(points: Points) -> list[tuple[float, float]]:
+    """The points between two breaks, which no line shows."""
+    is_known = [False, *(not isnan(y) for _, y in points), False]
+    return [point for index, point in enumerate(points) if is_known[index : index + 3] == [False, True, False]]
+
+
+def dots(color: str) -> Scatter:
+    """A dot at each point."""
+    return Scatter(line_color=color, fill_color=color, size=5)
+
+
+def named(chart: figure, lines: GlyphRenderer[Any], label: str) -> GlyphRenderer[Any]:
+    """The lines, with this label in the legend."""
+    legend: Any = chart.legend[0]
+    legend.items.append(LegendItem(label=value(label), renderers=[lines]))
+    return lines

@@ -14,8 +14,7 @@ from spark_jobs.domain.phrases import count, names_text, number_text, party_text
 from spark_jobs.domain.rules import messages_skipped, offset_beyond_end, unobserved
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.domain.rules.commands import look_for
-from spark_jobs.show.text.interval_text import TextLine
-from spark_jobs.show.text.phrases import severity_counts
+from spark_jobs.show.text.phrases import TextLine, severity_counts
 
 #: Groups with the same condition share a line where it began, and ended, less than this apart; microseconds.
 _APART = 60 * SECOND

@@ -11,7 +11,7 @@ from spark_jobs.domain.model.window import from_micros, second_text
 from spark_jobs.domain.phrases import UNKNOWN, joined_names, number_text
 from spark_jobs.show.message import GroupMessage, MessageAnswer
 from spark_jobs.show.message_outcome import SENTENCES
-from spark_jobs.show.text.interval_text import TextLine
+from spark_jobs.show.text.phrases import TextLine
 
 
 def message_lines(answer: MessageAnswer, zone: str) -> Iterator[TextLine]:

@@ -26,10 +26,9 @@ from spark_jobs.config import strategy_settings
 from spark_jobs.domain.model.intervals import parse_utc
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.errors import NothingPublishedError
-from spark_jobs.show.explain import explain_group
+from spark_jobs.show.explain import GroupExplanation, explain_group
 from spark_jobs.show.status import statuses
 from spark_jobs.show.text.arithmetic import sizes
-from spark_jobs.show.text.explanation import GroupExplanation
 from spark_jobs.show.text.explanation_text import lines
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.published import Scope

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_jobs.show.text.measure_text import measures_text
+from spark_jobs.show.text.phrases import measures_text
 
 
 @pytest.mark.parametrize(

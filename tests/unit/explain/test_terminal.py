@@ -10,9 +10,9 @@ from rich.console import Console
 from spark_jobs.cli.commands.explain import show_explanation
 from spark_jobs.cli.documents import as_json
 from spark_jobs.show.explain import explain
-from spark_jobs.show.text.explanation import GroupStep
 from spark_jobs.show.text.explanation_text import lines
-from spark_jobs.show.text.interval_text import TextLine
+from spark_jobs.show.text.intervals import GroupStep
+from spark_jobs.show.text.phrases import TextLine
 from tests.support.consoles import shown
 from tests.support.rows import allocation, finding, group_step, interval, member, progress
 

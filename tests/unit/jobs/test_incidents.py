@@ -19,11 +19,11 @@ from spark_jobs.domain.incidents.team_routes import TeamRoute
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.show.checkpoints import checkpoint_at, fold_from
-from spark_jobs.show.incident_table import publish_incidents
 from spark_jobs.show.incidents import (
     IncidentQuery,
     incident_rows,
     incidents_and_unknown,
+    publish_incidents,
     severities_in,
     was_seen_in,
 )

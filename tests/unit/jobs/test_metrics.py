@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from schemas import COVERAGE, FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.rules.catalog import RULES
-from spark_jobs.show.incident_table import publish_incidents
+from spark_jobs.show.incidents import publish_incidents
 from spark_jobs.show.metrics import registry
 from spark_jobs.store.read.delta import delta_tables
 from tests.support import published

@@ -34,7 +34,7 @@ from spark_jobs.operate.missing import recorded_steps
 from spark_jobs.operate.notices import send_notices
 from spark_jobs.operate.rejected_steps import audit_notices
 from spark_jobs.pipeline.publish.claims import claim_notices
-from spark_jobs.show.incident_table import publish_incidents
+from spark_jobs.show.incidents import publish_incidents
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.stored import rows

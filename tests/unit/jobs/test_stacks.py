@@ -8,7 +8,7 @@ import pytest
 from schemas import CLIENT_STACKS
 from spark_jobs.cli.main import main
 from spark_jobs.operate.retention import Keep
-from spark_jobs.show.stacks import (
+from spark_jobs.show.recorder import (
     SharedMethod,
     Stack,
     StackAnswer,

@@ -6,8 +6,17 @@ from typing import Any
 import pytest
 
 from spark_jobs.domain.model.causes import DoubleOwnedCause
-from spark_jobs.show.message_outcome import OUTCOMES, SENTENCES, MessageFacts, OwnerSpan, outcome_of
-from spark_jobs.show.message_passage import CommitSample, EndSample, Passage, passage
+from spark_jobs.show.message_outcome import (
+    OUTCOMES,
+    SENTENCES,
+    CommitSample,
+    EndSample,
+    MessageFacts,
+    OwnerSpan,
+    Passage,
+    outcome_of,
+    passage,
+)
 from tests.support.tables import cells, described
 
 _OFFSET = 50

@@ -9,8 +9,7 @@ from typing import Any
 from bokeh.document import Document
 from bokeh.plotting import figure
 
-from spark_jobs.show.page.lines import what_if_page
-from spark_jobs.show.page.page import page
+from spark_jobs.show.page.page import page, what_if_page
 from tests.support.pages import content, incident, troubled, twins
 from tests.support.times import HOUR, at
 from tests.unit.report.test_contrast import compared

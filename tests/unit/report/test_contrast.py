@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from spark_jobs.domain.model.window import to_micros
-from spark_jobs.show.page.lines import what_if_page
-from spark_jobs.show.page.page import page
+from spark_jobs.show.page.page import page, what_if_page
 from spark_jobs.show.page.style import NO_OWNER, NOT_REPLAYED, OWNERS, SEVERITY, UNOBSERVED, contrast, ink_on
 from spark_jobs.what_if.outcome import CaseOutcome, Comparison
 from tests.support.browser import needs_browser

@@ -9,8 +9,7 @@ import pytest
 from schemas import OFFSET_SNAPSHOTS
 from spark_jobs.api.warehouse import open_warehouse
 from spark_jobs.domain.model.intervals import EPOCH, Interval
-from spark_jobs.show.measured import SampledTopic, last_samples, measured, thinned
-from spark_jobs.show.text.explanation import SampledBacklog
+from spark_jobs.show.measured import SampledBacklog, SampledTopic, last_samples, measured, thinned
 from spark_jobs.store.read.delta import delta_tables
 from tests.support.recordings import HOUR
 from tests.support.snapshots import offsets

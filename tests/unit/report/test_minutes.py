@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from schemas import BACKLOG
-from spark_jobs.show.minutes import highest_of_parts, topic_minutes
+from spark_jobs.show.measured import highest_of_parts, topic_minutes
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import Scope, published_tables
 from tests.support.published import publish_hours
