@@ -264,7 +264,6 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--id": _value("ID", "only this incident, in full; the beginning of its id suffices"),
     "--incident": _value("ID", "the incident; the beginning of its id suffices"),
     "--anonymous": _switch("replace all names of clusters, groups, topics, brokers, hosts and clients, in their order"),
-    "--findings": _switch("show every finding instead of incidents"),
     "--case": _repeated(
         "OPTIONS", "another case: its options in quotes, such as '--members +2 --unique-ids'; may be repeated"
     ),

@@ -25,7 +25,6 @@ from spark_jobs.capture.jars import ROCKETMQ
 from spark_jobs.cli.commands import COMMANDS, GROUPS, Command, function_named, handler_of
 from spark_jobs.cli.commands.backfill import bar_on, show_backfill
 from spark_jobs.cli.commands.demo import show_next_steps
-from spark_jobs.cli.commands.run import show_findings
 from spark_jobs.cli.commands.validate import show_failures
 from spark_jobs.cli.documents import as_json
 from spark_jobs.cli.environment import filters_from_environment, with_environment
@@ -247,12 +246,12 @@ def noted(error: BaseException) -> BaseException:
 def test_one_place_turns_errors_into_a_sentence_and_a_code(
     error: BaseException, code: int, message: str, monkeypatch: pytest.MonkeyPatch, typed: Typed
 ) -> None:
-    monkeypatch.setattr("spark_jobs.cli.main.COMMANDS", {"fail": command_raising(error)})
+    monkeypatch.setattr("spark_jobs.cli.main.COMMANDS", {**COMMANDS, "fail": command_raising(error)})
     assert typed("fail", code=code) == ("", message)
 
 
 def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, typed: Typed) -> None:
-    monkeypatch.setattr("spark_jobs.cli.main.COMMANDS", {"fail": command_raising(ZeroDivisionError("x"))})
+    monkeypatch.setattr("spark_jobs.cli.main.COMMANDS", {**COMMANDS, "fail": command_raising(ZeroDivisionError("x"))})
     assert "in execute\n    raise error\n" in typed("fail --debug", code=4).err
 
 
@@ -469,46 +468,6 @@ def test_a_backfill_is_a_table_on_a_terminal() -> None:
     assert rows[-1] == ["Steps:", *["1", "audited,", "0", "left", "out,", "1", "failed.", "1", "finding:", "1", "WARN"]]
 
 
-def finding(**values: Any) -> dict[str, Any]:
-    start = datetime(2026, 11, 21, 2, 7, 1, tzinfo=UTC)
-    unassigned = (
-        {"rule": "UNASSIGNED_QUEUE", "consumer_group": "payment-service", "topic": "payments"}
-        | {"subject": "broker-a:4-7", "started_at": start, "ended_at": start + timedelta(seconds=623)}
-        | {"cause": "DUPLICATE_CLIENT_ID", "evidence": {"backlog_max": 12345}}
-        | {"advice": "Give every client its own name.", "team": None}
-    )
-    return published_finding(**unassigned | values)
-
-
-def findings_shown(*findings: dict[str, Any]) -> list[str]:
-    return shown(lambda console: show_findings(console, findings), 40)
-
-
-def test_findings_are_lines_where_nobody_watches() -> None:
-    info = finding(severity="INFO", topic=None, cause=None, evidence={"backlog_max": None}, subject="a\x1b[2J")
-    info["subject"] += ":bomb:[red]"
-    assert findings_shown(info, finding()) == [
-        "ERROR UNASSIGNED_QUEUE group=payment-service since=2026-11-21T02:07:01Z (10 min 23 s) payments "
-        "broker-a:4-7: Give every client its own name.",
-        "INFO UNASSIGNED_QUEUE group=payment-service since=2026-11-21T02:07:01Z (10 min 23 s) "
-        "a\\x1b[2J:bomb:[red]: Give every client its own name.",
-        "2 findings: 1 ERROR, 1 INFO",
-    ]
-    assert findings_shown() == ["No findings."]
-    assert " group=payment-service team=core since=" in findings_shown(finding(team="core"))[0]
-
-
-def test_findings_are_a_table_on_a_terminal() -> None:
-    other = finding(severity="WARN", consumer_group="[red]x\x9b", evidence={"backlog_max": None}, team="core")
-    rows = cells(lambda console: show_findings(console, [finding(), other]))
-    assert rows[0] == ["Findings", "of", "2026-11-21", "(UTC)"]
-    assert ["ERROR", "UNASSIGNED_QUEUE", "payment-service", "02:07:01–02:17:24", "12,345"] in rows
-    assert ["#1", "DUPLICATE_CLIENT_ID", "payments", "10", "min", "23", "s"] in rows
-    assert ["WARN", "UNASSIGNED_QUEUE", "[red]x\\x9b", "02:07:01–02:17:24", "unknown"] in rows
-    assert ["team", "core"] in rows
-    assert ["#1,", "#2", "Give", "every", "client", "its", "own", "name."] in rows
-
-
 def failure(**values: Any) -> dict[str, Any]:
     return (
         {"severity": "warning", "table_name": "membership_snapshots", "expectation": "client_ids_are_names"}
@@ -660,15 +619,11 @@ def test_what_is_wrong_is_one_line_before_anything_is_loaded(
     assert "loading the audit" not in err
 
 
-def test_muted_findings_are_shown_last_and_count_for_nothing() -> None:
-    muted = finding(finding_id="m", rule="SLOW_LISTENER", silenced_because="replaced in December", advice="Later.")
-    lines = findings_shown(muted, finding(severity="WARN"))
-    assert [line.split()[:2] for line in lines[:2]] == [["WARN", "UNASSIGNED_QUEUE"], ["ERROR", "SLOW_LISTENER"]]
-    assert lines[1].endswith(": Later. silenced: replaced in December")
-    assert lines[2] == "1 finding: 1 WARN; 1 finding silenced"
-    follows = finding(finding_id="c", root_finding_id="m")
-    assert reported_severities([muted, finding(severity="WARN"), follows]) == {"WARN": 1}
-    assert reported_severities([finding(severity="WARN"), follows]) == {"WARN": 1, "ERROR": 1}
+def test_muted_findings_count_for_nothing() -> None:
+    muted = published_finding(finding_id="m", silenced_because="replaced in December")
+    follows, other = published_finding(finding_id="c", root_finding_id="m"), published_finding(severity="WARN")
+    assert reported_severities([muted, other, follows]) == {"WARN": 1}
+    assert reported_severities([other, follows]) == {"WARN": 1, "ERROR": 1}
     record = replace(audited(), findings=[muted], severities=reported_severities([muted]))
     assert run_exit_code(record, "INFO") is ExitCode.CLEAN
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from datetime import timedelta
 
 import pytest
 from rich.console import Console
@@ -11,7 +10,6 @@ from rich.text import Text
 from spark_jobs.cli.commands.backfill import show_backfill
 from spark_jobs.cli.commands.clients import ClientSeen, show_clients
 from spark_jobs.cli.commands.maintain import show_maintained
-from spark_jobs.cli.commands.run import show_findings
 from spark_jobs.cli.commands.runs import show_runs
 from spark_jobs.cli.commands.validate import show_failures
 from spark_jobs.cli.tables import folded
@@ -22,7 +20,6 @@ from spark_jobs.operate.upkeep import Maintained
 from spark_jobs.pipeline.run_record import RunRecord
 from tests.support.commands import ANSWERED, Typed
 from tests.support.consoles import shown
-from tests.support.rows import finding
 from tests.support.stored import audit_run
 from tests.support.times import at
 
@@ -88,16 +85,6 @@ FAILURE = (
     | {"examples": [f'{{"consumer_group":"{_LONG}","captured_at":"2026-03-01T10:00Z"}}']}
 )
 TABLE = Maintained("membership_snapshots", 12345, 123, 10**12, 10**12, 123456, 123458, 30)
-FINDING = finding(
-    consumer_group=_LONG,
-    topic="orders",
-    subject="broker-a:0-127",
-    team="core",
-    advice="Do.",
-    started_at=at(0),
-    ended_at=at(0) + timedelta(days=2),
-    evidence={"backlog_max": 1234567},
-)
 RECORD, HELD = RunRecord({"run_id": "r"}, [], {"ERROR": 1}), PublishConflictError("a held")
 #: By command what shows its table, and words that it has.
 SHOWN: dict[str, tuple[Callable[[Console], None], list[str]]] = {
@@ -106,7 +93,6 @@ SHOWN: dict[str, tuple[Callable[[Console], None], list[str]]] = {
     "clients of a short group": (lambda console: show_clients(console, CLIENTS[1:], STEP), [_CLIENT, "[red]g\\x1b[2J"]),
     "failures": (lambda console: show_failures(console, [FAILURE], 70), []),
     "maintained": (lambda console: show_maintained(console, [TABLE]), []),
-    "findings": (lambda console: show_findings(console, [FINDING]), []),
     "backfill": (lambda console: show_backfill(console, {STEP: RECORD, NEXT: HELD}, Filling([])), []),
 }
 

@@ -96,7 +96,7 @@ COMMANDS: Mapping[str, Command] = {
     "run": Command(
         "Audit whole steps, publish the tables, and show the incidents.",
         required="--warehouse --interval",
-        optional="--cluster --group --topic --config --fail-on=ERROR --findings --scale --json",
+        optional="--cluster --group --topic --config --fail-on=ERROR --scale --json",
         check="check_audit",
         examples=(
             "--warehouse ./warehouse --interval 2026-11-21T02:00/2026-11-21T03:00",
@@ -326,7 +326,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "demo": Command(
         "Load the recording of a real cluster that comes with the project, audit it, and show the incidents.",
-        optional="--warehouse=./warehouse --findings --scale",
+        optional="--warehouse=./warehouse --scale",
         check="check_inputs",
         examples=("", "--warehouse /data/demo"),
     ),

@@ -20,7 +20,7 @@ def demo_command(arguments: Namespace) -> int:
     with progress_on() as say:
         spark = spark_for(warehouse, arguments.scale, say, snapshots_of(INTERVAL))
         result, incidents, report = demo(spark, warehouse, files, say)
-    show_result(result, warehouse, None if arguments.findings else incidents)
+    show_result(result, warehouse, incidents)
     show_warnings(result)
     print(f"The report is in {printable(from_here(report))}: open it in a browser")
     show_next_steps(Console(), arguments.warehouse)

@@ -83,7 +83,7 @@ def is_inert(output: str) -> bool:
 
 COMMANDS = (
     *(["status", "--all"], ["incidents"], ["trends", "--days", "7"], ["runs"], ["clients", ""]),
-    *(["run", "--interval", INTERVAL], ["run", "--interval", INTERVAL, "--findings"], ["validate"]),
+    *(["run", "--interval", INTERVAL], ["validate"]),
 )
 
 
