@@ -12,7 +12,6 @@ from spark_jobs.domain.coverage import COMPLETE_SHARE, Coverage
 from spark_jobs.domain.incidents.carried import CHANGEABLE, Carried
 from spark_jobs.domain.incidents.fold import in_order
 from spark_jobs.domain.incidents.team_routes import TeamRoute, with_teams
-from spark_jobs.domain.incidents.thread import QUIET
 from spark_jobs.domain.incidents.values import CauseTime, Incident, IncidentPart
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.severities import SEVERITIES
@@ -201,37 +200,12 @@ def was_seen_in(incident: Incident, interval: Interval) -> bool:
 
 def incidents_near(tables: PublishedTables, query: IncidentQuery) -> list[Incident]:
     """The incidents that were seen in the interval, or that are open, and others: from the newest checkpoint before
-    that time on, or if there is none, from their beginnings.
+    that time on, or if there is none, of the whole history.
     """
     checkpoint = None
     if query.interval is not None or query.is_open:
         checkpoint = checkpoint_at(tables, None if query.interval is None else query.interval.start)
-    if checkpoint is not None:
-        return fold_from(tables, query.cluster, carried_by(tables, checkpoint)).incidents
-    if query.interval is not None:
-        return _from_their_beginnings(tables, query)
-    return fold_from(tables, query.cluster).incidents
-
-
-def _from_their_beginnings(tables: PublishedTables, query: IncidentQuery) -> list[Incident]:
-    """The incidents of the interval, each with its true beginning: earlier steps are read, twice as far each time,
-    until no incident began before them. A sixteenth of the interval is read first, so that short ones stay cheap.
-    """
-    interval = query.interval or EVER
-    oldest = tables.first_step
-    look_back = max(tables.grid.length, min((interval.end - interval.start) / 16, interval.start - oldest))
-    while True:
-        first_step = tables.grid.floor(interval.start - look_back)
-        folded = fold_from(tables, query.cluster, first=first_step).incidents
-        beginnings = (
-            part.started_at
-            for incident in folded
-            if was_seen_in(incident, interval)
-            for part in (*incident.root_causes, *incident.symptoms)
-        )
-        if first_step <= oldest or min(beginnings, default=to_micros(interval.start)) > to_micros(first_step) + QUIET:
-            return folded
-        look_back *= 2
+    return fold_from(tables, query.cluster, carried_by(tables, checkpoint)).incidents
 
 
 _STORED = ("incident_id", "last_seen_at", "resolved_at")
