@@ -19,11 +19,10 @@ from spark_jobs.show.text.explanation_text import lines
 if TYPE_CHECKING:
     from spark_jobs.domain.model.intervals import Interval
     from spark_jobs.show.what_if import GroupSteps
-    from spark_jobs.what_if.fleet_size import FleetNeed
     from spark_jobs.what_if.outcome import CaseOutcome, Comparison
     from spark_jobs.what_if.plan import Plan, PlannedSize
     from spark_jobs.what_if.rollout import RolloutComparison
-    from spark_jobs.what_if.size import Size
+    from spark_jobs.what_if.size import FleetNeed, Size
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from spark_jobs.cli.commands import COMMANDS, GROUPS, Command
+from spark_jobs.cli.main import EXIT_CODES
 from spark_jobs.cli.options import COMMON, OPTIONS, VARIABLE
-from spark_jobs.cli.usage import EXIT_CODES
 from spark_jobs.installation import ROOT
 
 PAGE = ROOT / "docs" / "cli.md"

@@ -13,8 +13,7 @@ from spark_jobs.cli.terminal import print_line
 from spark_jobs.domain.model.intervals import Interval, duration_text
 from spark_jobs.domain.phrases import UNKNOWN, backlog_bound, count, number_text, percent_text, rate_text
 from spark_jobs.show.what_if import GroupSteps
-from spark_jobs.what_if.fleet_size import FleetNeed, SizeVerdict
-from spark_jobs.what_if.size import GoalSize, Size, SizeOutcome
+from spark_jobs.what_if.size import FleetNeed, GoalSize, Size, SizeOutcome, SizeVerdict
 
 _SIZE_NOTE = (
     "The fewest members for each goal, none of them spare, with client ids and subscriptions in order. Busiest member: "

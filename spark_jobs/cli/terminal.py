@@ -1,8 +1,9 @@
-"""Progress and text on terminals: of clients' names no control character and no markup gets there raw."""
+"""Progress and text on terminals: of clients' names no control character and no markup gets there raw; and signals."""
 
 import re
 import shlex
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -129,3 +130,19 @@ def show_next(command: str, warehouse: str, **options: str | None) -> None:
 def _joined(value: str) -> str:
     """The value after its option; one that begins like an option must not be taken for one."""
     return f"{'=' if value.startswith('-') else ' '}{shlex.quote(value)}"
+
+
+@contextmanager
+def until_told(stop: Callable[[], None]) -> Iterator[None]:
+    """SIGTERM and Ctrl-C call `stop`; a second Ctrl-C ends the process."""
+
+    def on_signal(_number: int, _frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        stop()
+
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,10 +1,12 @@
-"""Steps whose snapshots, or those of days before, came or changed after they were audited."""
+"""Steps whose snapshots, or those of days before, came or changed after they were audited; those by `sightings`."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import reduce
 
+import numpy as np
+import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -12,13 +14,16 @@ from pyspark.sql import functions as F
 
 from schemas import AUDIT_RUNS, OPTIONAL_SOURCES, SIGHTINGS, SOURCES, Table
 from spark_jobs.config import Configuration
+from spark_jobs.domain.model.history import GroupHistory
 from spark_jobs.domain.model.intervals import Interval, format_utc
+from spark_jobs.domain.model.series import NO_SIGHTINGS, Sightings, last_hour_before
+from spark_jobs.domain.model.window import AuditSettings, to_micros
 from spark_jobs.errors import WarehouseError
-from spark_jobs.operate.late_sightings import GONE, StepsByVersion, with_other_sightings
 from spark_jobs.operate.validate import check_step
+from spark_jobs.pipeline.gather.sightings import sighted
 from spark_jobs.pipeline.publish.content import Content, content_of_steps
 from spark_jobs.pipeline.run_record import RunRecord
-from spark_jobs.pipeline.sources import during
+from spark_jobs.pipeline.sources import during, sightings_before
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables, is_reached
 from spark_jobs.store.read.kept import auditable_since
@@ -36,6 +41,14 @@ _SAME_ROWS = frozenset(
         *("SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "ADD CONSTRAINT", "DROP CONSTRAINT"),
     )
 )
+#: Steps by the version of a table that their last run has read; None: there was no such table.
+StepsByVersion = Mapping[int | None, Sequence[Interval]]
+#: What was there before a step's window: a group, as (cluster, group); or so many queues of a broker that could be
+#: read, as (cluster, topic, broker, number, start of the last hour in which they could, microseconds; no broker: in
+#: which the topic had no route).
+Known = tuple[str, str] | tuple[str, str, str | None, int, int]
+#: To be logged of a table and a version.
+GONE = "%s: version %s is gone, the steps that read it count as late"
 
 
 def late_steps(
@@ -191,3 +204,64 @@ def _rows(
     rows = warehouse.read(spark, table, version).where(during(read, "captured_at")).select(*table.columns)
     per_step = per_step_that_reads(rows, configuration.grid.length, configuration.look_back)
     return per_step.where(F.col("step_start").isin([step.start for step in steps]))
+
+
+def with_other_sightings(
+    stored: StoredTables, configuration: Configuration, steps: StepsByVersion, present: int | None
+) -> set[Interval]:
+    """The steps whose run knew other things of the time before its window than by the `present` version; all of a
+    version that is gone, and all without a `present` one. Hours behind a step do not count. Raises `WarehouseError` or
+    `SchemaMismatchError` if the present version cannot be read.
+    """
+    steps = {version: readers for version, readers in steps.items() if readers}
+    every = {step for readers in steps.values() for step in readers}
+    if present is None or not every:
+        return every
+    now = _known_before(stored, configuration, every, present)
+    late: set[Interval] = set()
+    for version, readers in steps.items():
+        try:
+            then = {} if version is None else _known_before(stored, configuration, readers, version)
+        except (WarehouseError, PySparkException, Py4JJavaError) as error:
+            if not is_gone(error):
+                raise
+            _LOG.warning(GONE, SIGHTINGS.name, version)
+            late.update(readers)
+        else:
+            late.update(step for step in readers if then.get(step, set()) != now[step])
+    return late
+
+
+def _known_before(
+    stored: StoredTables, configuration: Configuration, steps: Iterable[Interval], version: int
+) -> dict[Interval, set[Known]]:
+    """Knowledge of a run of these steps by this version, step by step."""
+    by_start = {to_micros(step.start): step for step in steps}
+    ordered = sorted(by_start.values())
+    rows = sightings_before(stored, Interval(ordered[0].start, ordered[-1].end), configuration, version)
+    seen = sighted(rows, ordered[0].start - configuration.look_back)
+    known = known_before(seen, configuration.audit_settings, by_start)
+    return {by_start[start]: of_step for start, of_step in known.items()}
+
+
+def known_before(sighted: pa.Table, settings: AuditSettings, steps: Iterable[int]) -> dict[int, set[Known]]:
+    """Per start of a step (microseconds) all that its kernel can ask about rows of `sighted`."""
+    captured: dict[tuple[str, str], Sightings] = {}
+    deleted: dict[tuple[str, str], Sightings] = {}
+    readable: dict[tuple[str, str, str | None, int], Sightings] = {}
+    for row in sighted.to_pylist():
+        times = Sightings.of(np.array(row["times"], np.int64))
+        if row["topic"] is None:
+            (deleted if row["deleted"] else captured)[row["cluster"], row["consumer_group"]] = times
+        else:
+            readable[row["cluster"], row["topic"], row["broker_name"], row["read_queue_nums"]] = times
+    groups = [
+        GroupHistory(*group, captured=captured[group], deleted=deleted.get(group, NO_SIGHTINGS)) for group in captured
+    ]
+    known: dict[int, set[Known]] = {}
+    for start in steps:
+        window = settings.window(start)
+        hours = {queues: last_hour_before(times, window, settings) for queues, times in readable.items()}
+        known[start] = {(*queues, hour) for queues, hour in hours.items() if hour is not None}
+        known[start] |= {(of.cluster, of.consumer_group) for of in groups if of.was_there_before(window, settings)}
+    return known

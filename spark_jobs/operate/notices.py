@@ -3,11 +3,13 @@ clusters that no run audits any more; each once, as plain text per cluster.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
-from schemas import NOTICES
-from spark_jobs.domain.incidents.notices import News, Notice
+from schemas import AUDIT_RUNS, NOTICES
+from spark_jobs.domain.incidents.notices import BACK, MISSING, REJECTED, News, Notice, audit_notice
+from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.errors import NotDeliveredError, NothingPublishedError
 from spark_jobs.operate.messages import (
@@ -17,16 +19,21 @@ from spark_jobs.operate.messages import (
     NoticeRequest,
     incident_messages,
 )
-from spark_jobs.operate.missing import recent_steps
-from spark_jobs.operate.rejected_steps import audit_notices, rejected_steps
+from spark_jobs.operate.missing import RecordedSteps, Why, recent_steps
 from spark_jobs.pipeline.publish.claims import claim_notices
 from spark_jobs.show.text.notice_text import audit_text, audit_title, rejected_text, rejected_title
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import published_tables
-from spark_jobs.store.read.stored import Filter, StoredTables, tuples
+from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
 
 _TIMES = ("opened_at", "resolved_at", "last_seen_at")
 
+#: In place of the rule of an incident.
+_QUALITY_GATE, _AUDIT_MISSING = "QUALITY_GATE", "AUDIT_MISSING"
+_NAMES = ("cluster", "consumer_group", "topic")
+_RUN = (*_NAMES, "outcome", "interval_start", "interval_end", "finished_at", "message")
+_Run = Mapping[str, Any]
+_IS_REJECTED = Filter("outcome", "NOT IN", ["published"])
 #: Sends a message; raises where it is not certain that it arrived.
 Send = Callable[[Message], None]
 
@@ -90,19 +97,23 @@ def messages(
 
 
 def _of_rejected_steps(stored: StoredTables, target: str, sent: Iterable[Notice]) -> list[Message]:
-    """One per cluster and rejected step, of those that were not sent."""
-    known = {notice.incident_id for notice in sent}
-    return [
-        _of_audits(
-            target,
-            step.notice,
-            rejected_title(step.cluster, step.interval),
-            rejected_text(stored.location.location, step.message),
-            step.interval.start,
-        )
-        for step in rejected_steps(stored, RECENT)
-        if step.notice.incident_id not in known
-    ]
+    """One per cluster and rejected steps that were not sent, the oldest first: those that no later run has published,
+    and that ended less than `RECENT` before the newest step of their cluster that was published or rejected.
+    """
+    if not stored.exists(AUDIT_RUNS) or not stored.read(AUDIT_RUNS, ["outcome"], [_IS_REJECTED]):
+        return []
+    runs = sorted(rows(stored.read(AUDIT_RUNS, _RUN)), key=itemgetter("finished_at"), reverse=True)
+    known, new = {notice.incident_id for notice in sent}, dict[str, Message]()
+    for place, run in enumerate(runs):
+        cluster, interval = run["cluster"], Interval(run["interval_start"], run["interval_end"])
+        if run["outcome"] == "published" or cluster is None or _is_published(run, runs[:place]):
+            continue
+        newest = max(other["interval_end"] for other in runs if other["cluster"] in (None, cluster))
+        notice = _rejected(cluster, interval)
+        if interval.end > newest - RECENT and notice.incident_id not in known | new.keys():
+            title, text = rejected_title(cluster, interval), rejected_text(stored.location.location, run["message"])
+            new[notice.incident_id] = _of_audits(target, notice, title, text, interval.start)
+    return sorted(new.values(), key=lambda message: (message.audited_until, message.cluster))
 
 
 def _of_missing_audits(stored: StoredTables, request: NoticeRequest, sent: Iterable[Notice]) -> list[Message]:
@@ -152,3 +163,52 @@ def notice_row(notice: Notice) -> dict[str, Any]:
         | {"consumer_groups": list(notice.consumer_groups), "root_finding_ids": list(notice.root_finding_ids)}
         | times
     )
+
+
+def _rejected(cluster: str, interval: Interval) -> Notice:
+    """The same for all runs of these steps."""
+    headline = f"The data-quality gate is closed: nothing was published of {interval}"
+    time = to_micros(interval.start), to_micros(interval.end)
+    return audit_notice(cluster, REJECTED, _QUALITY_GATE, headline, time, f"{cluster}\n{interval}")
+
+
+def _is_published(rejected: _Run, later: Sequence[_Run]) -> bool:
+    return any(
+        run["outcome"] == "published"
+        and run["interval_start"] <= rejected["interval_start"]
+        and run["interval_end"] >= rejected["interval_end"]
+        and all(run[name] in (None, rejected[name]) for name in _NAMES)
+        for run in later
+    )
+
+
+def audit_notices(recorded: RecordedSteps, sent: Iterable[Notice], recent: timedelta, least: int) -> list[Notice]:
+    """One per cluster: no run has tried its `least` newest steps or more, and the last ended less than so long before
+    the newest of any cluster; or a run has tried a step since that was `sent`.
+    """
+    last = {notice.cluster: notice for notice in sent if notice.event in (MISSING, BACK)}
+    untried = {(each.cluster, each.step) for each in recorded.missing if each.why is Why.NOT_AUDITED}
+    ends = [steps[-1].end for steps in recorded.steps.values() if steps]
+    notices = []
+    for cluster, steps in recorded.steps.items():
+        tried = [step for step in steps if (cluster, step) not in untried]
+        lacking = [step for step in steps if not tried or step > tried[-1]]
+        before = last.get(cluster)
+        if before is None or before.event == BACK:
+            if len(lacking) >= least and lacking[-1].end > max(ends) - recent:
+                notices.append(_missing(cluster, lacking))
+        elif len(lacking) < least and (since := [step for step in tried if to_micros(step.start) >= before.opened_at]):
+            notices.append(_back(before, since))
+    return notices
+
+
+def _missing(cluster: str, steps: Sequence[Interval]) -> Notice:
+    time = to_micros(steps[0].start), to_micros(steps[-1].end)
+    headline = f"The audit is missing since {format_utc(steps[0].start)}"
+    return audit_notice(cluster, MISSING, _AUDIT_MISSING, headline, time, f"{_AUDIT_MISSING}\n{cluster}\n{time[0]}")
+
+
+def _back(missing: Notice, audited: Sequence[Interval]) -> Notice:
+    start, end = audited[0].start, audited[-1].end
+    headline = f"The audit is back from {format_utc(start)} on"
+    return missing._replace(event=BACK, headline=headline, resolved_at=to_micros(start), last_seen_at=to_micros(end))

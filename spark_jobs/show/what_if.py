@@ -43,17 +43,20 @@ from spark_jobs.store.read.published import (
 )
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 from spark_jobs.what_if.cases import Case, with_new_room
-from spark_jobs.what_if.fleet_size import (
-    FleetNeed,
-    PublishedStep,
-    SizeVerdict,
-    fleet_need,
-    why_no_verdict,
-)
 from spark_jobs.what_if.outcome import Comparison, compare
 from spark_jobs.what_if.plan import Plan, plan
 from spark_jobs.what_if.rollout import RolloutComparison, other_orders
-from spark_jobs.what_if.size import Goals, Size, refuted, size
+from spark_jobs.what_if.size import (
+    FleetNeed,
+    Goals,
+    PublishedStep,
+    Size,
+    SizeVerdict,
+    fleet_need,
+    refuted,
+    size,
+    why_no_verdict,
+)
 
 Say = Callable[[str], None]
 _Answer = TypeVar("_Answer")

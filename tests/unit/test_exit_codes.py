@@ -15,7 +15,7 @@ from spark_jobs.cli import questions
 from spark_jobs.cli.commands import COMMANDS
 from spark_jobs.cli.exit_codes import exit_code, run_exit_code
 from spark_jobs.cli.handbook import PAGE
-from spark_jobs.cli.usage import EXIT_CODES, list_of_exit_codes
+from spark_jobs.cli.main import EXIT_CODES, list_of_exit_codes
 from spark_jobs.domain.coverage import NO_COVERAGE, Coverage, GroupCoverage, Seen, SilentTime
 from spark_jobs.errors import ExitCode
 from spark_jobs.pipeline.run_record import RunRecord

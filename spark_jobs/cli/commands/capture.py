@@ -16,8 +16,7 @@ from spark_jobs.capture.access import credentials
 from spark_jobs.capture.capture import Capture, Settings
 from spark_jobs.capture.jars import TOOLS_DIR, check_tools
 from spark_jobs.capture.java_admin import ClusterAddress, start
-from spark_jobs.cli.signals import until_told
-from spark_jobs.cli.terminal import print_line, print_to_stderr, printable, show_next
+from spark_jobs.cli.terminal import print_line, print_to_stderr, printable, show_next, until_told
 from spark_jobs.errors import ExitCode
 from spark_jobs.setup.java import check_java
 

@@ -9,8 +9,7 @@ from threading import Event
 from schemas import AUDIT_RUNS
 from spark_jobs.api.warehouse import open_warehouse
 from spark_jobs.cli.questions import opened
-from spark_jobs.cli.signals import until_told
-from spark_jobs.cli.terminal import printable
+from spark_jobs.cli.terminal import printable, until_told
 from spark_jobs.errors import ExitCode, UsageError
 
 

@@ -11,8 +11,7 @@ from rich.console import Console
 from spark_jobs.api.start import snapshots_of, spark_for
 from spark_jobs.api.warehouse import open_warehouse
 from spark_jobs.cli.commands.notify import send_new, show_message
-from spark_jobs.cli.signals import until_told
-from spark_jobs.cli.terminal import print_line, progress_on
+from spark_jobs.cli.terminal import print_line, progress_on, until_told
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import ExitCode
 from spark_jobs.operate.deliver import VARIABLE

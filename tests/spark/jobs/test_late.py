@@ -17,8 +17,7 @@ from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import ConfigurationError, IntervalError
 from spark_jobs.operate import late
-from spark_jobs.operate.late import late_steps
-from spark_jobs.operate.late_sightings import StepsByVersion, with_other_sightings
+from spark_jobs.operate.late import StepsByVersion, late_steps, with_other_sightings
 from spark_jobs.pipeline.publish.claims import claim
 from spark_jobs.pipeline.publish.content import content_of_steps
 from spark_jobs.pipeline.run import RunSpec, run

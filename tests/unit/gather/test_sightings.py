@@ -7,7 +7,7 @@ import pytest
 
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.window import HOUR, SECOND, from_micros
-from spark_jobs.operate.late_sightings import known_before
+from spark_jobs.operate.late import known_before
 from spark_jobs.pipeline.gather.sightings import LostQueues, lost_queues, sighted
 
 UTC = pa.timestamp("us", "UTC")

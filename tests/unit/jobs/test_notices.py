@@ -31,8 +31,7 @@ from spark_jobs.domain.model.window import to_micros
 from spark_jobs.operate.deliver import VARIABLE
 from spark_jobs.operate.messages import Message, NoticeRequest
 from spark_jobs.operate.missing import recorded_steps
-from spark_jobs.operate.notices import send_notices
-from spark_jobs.operate.rejected_steps import audit_notices
+from spark_jobs.operate.notices import audit_notices, send_notices
 from spark_jobs.pipeline.publish.claims import claim_notices
 from spark_jobs.show.incidents import publish_incidents
 from spark_jobs.store.location import Location

@@ -19,10 +19,10 @@ from spark_jobs.config import Configuration
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.rollout import Rollout
 from spark_jobs.show.what_if import GroupSteps
-from spark_jobs.what_if.fleet_size import FleetNeed, SizeVerdict
 from spark_jobs.what_if.pace import MemberPace
 from spark_jobs.what_if.plan import Plan, PlannedMember, PlannedSize
 from spark_jobs.what_if.rollout import RolloutComparison, RolloutOutcome
+from spark_jobs.what_if.size import FleetNeed, SizeVerdict
 from tests.support.commands import Typed
 from tests.support.consoles import shown
 from tests.support.snapshots import membership, offsets

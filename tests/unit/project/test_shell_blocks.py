@@ -14,8 +14,7 @@ import pytest
 
 from spark_jobs.cli.commands import COMMANDS
 from spark_jobs.cli.environment import with_environment
-from spark_jobs.cli.main import build_parser, main
-from spark_jobs.cli.usage import check_names
+from spark_jobs.cli.main import build_parser, check_names, main
 
 ROOT = Path(__file__).parents[3]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md"))]

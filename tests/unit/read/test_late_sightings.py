@@ -12,8 +12,7 @@ from deltalake import DeltaTable
 from schemas import AUDIT_RUNS, SIGHTINGS, SOURCES
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.operate.late import is_nothing_late
-from spark_jobs.operate.late_sightings import StepsByVersion, with_other_sightings
+from spark_jobs.operate.late import StepsByVersion, is_nothing_late, with_other_sightings
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import delta_tables
 from tests.support.snapshots import sighting

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_jobs.what_if.fleet_size import FleetNeed, PublishedStep, SizeVerdict, fleet_need, why_no_verdict
+from spark_jobs.what_if.size import FleetNeed, PublishedStep, SizeVerdict, fleet_need, why_no_verdict
 
 #: Members, queues, utilization of all and of the busiest, its limit; load; spare members; verdict and members needed.
 _GROUPS = """
