@@ -131,7 +131,7 @@ class AuditedWarehouse:
         self, group: str | None = None, *, cluster: str | None = None, since: Since = None, until: Until = None
     ) -> Coverage:
         """How much of the time was recorded, audited and seen; without a time, of the newest steps."""
-        tables, scope = self.published, Scope(self.time(since, until, cluster), cluster, group)
+        tables, scope = self.published, self._scope(group, cluster, since, until)
         check_names(tables, scope.ever)
         share = self._complete_share
         return coverage_of(tables, scope, self.clock(), share, newest=until is None)
@@ -189,7 +189,7 @@ class AuditedWarehouse:
         until: Until = None,
     ) -> PublishedRows:
         """The rows of a published table whose steps meet the time, in any order."""
-        tables, scope = self.published, Scope(self.time(since, until, cluster), cluster, group)
+        tables, scope = self.published, self._scope(group, cluster, since, until)
         published = tables.read(_output(table), scope)
         if not published.num_rows:
             check_names(tables, scope)
@@ -221,9 +221,7 @@ class AuditedWarehouse:
         if unknown := options.keys() - CASE_OPTIONS:
             raise TypeError(f"what_if has no {', '.join(sorted(unknown))}: its options are {', '.join(CASE_OPTIONS)}")
         wanted = cases_of(case_words(options), cases)
-        return WhatIf(
-            *what_if(self.stored, Scope(self.time(since, until, cluster), cluster, group), wanted, self.progress)
-        )
+        return WhatIf(*what_if(self.stored, self._scope(group, cluster, since, until), wanted, self.progress))
 
     def plan(
         self, group: str, members: int, *, cluster: str | None = None, since: Since = None, until: Until = None
@@ -231,9 +229,7 @@ class AuditedWarehouse:
         """The group as it was at last, with up to so many members less and more."""
         from spark_jobs.show.what_if import planned
 
-        return GroupPlan(
-            *planned(self.stored, Scope(self.time(since, until, cluster), cluster, group), members, self.progress)
-        )
+        return GroupPlan(*planned(self.stored, self._scope(group, cluster, since, until), members, self.progress))
 
     def rollout(
         self, group: str, *orders: str, cluster: str | None = None, since: Since = None, until: Until = None
@@ -244,7 +240,7 @@ class AuditedWarehouse:
         from spark_jobs.show.what_if import rollout
         from spark_jobs.what_if.rollout import ORDERS
 
-        scope = Scope(self.time(since, until, cluster), cluster, group)
+        scope = self._scope(group, cluster, since, until)
         return GroupRollout(*rollout(self.stored, scope, orders or [*ORDERS], self.progress))
 
     def size(
@@ -267,7 +263,7 @@ class AuditedWarehouse:
         from spark_jobs.show.what_if import sized
         from spark_jobs.what_if.size import Goals
 
-        scope = Scope(self.time(_a_day_or(since, until), until, cluster), cluster, group)
+        scope = self._scope(group, cluster, _a_day_or(since, until), until)
         goals = Goals(utilization, backlog, drained)
         return GroupSize(*sized(self.stored, scope, goals, load, self.progress))
 
@@ -286,7 +282,7 @@ class AuditedWarehouse:
         """
         from spark_jobs.show.what_if import fleet_needs
 
-        scope = Scope(self.time(_a_day_or(since, until), until, cluster), cluster)
+        scope = self._scope(None, cluster, _a_day_or(since, until), until)
         return FleetSize(*fleet_needs(self.stored, scope, utilization, load, spare, self.progress))
 
     def trends(self, group: str | None = None, *, cluster: str | None = None, days: int = 28) -> Trends:
@@ -312,7 +308,7 @@ class AuditedWarehouse:
         """The page of the time, of the last day if none is given, with charts of the `detailed` worst groups."""
         from spark_jobs.show.report import report
 
-        names = Scope(self.time(_a_day_or(since, until), until, cluster), cluster, group)
+        names = self._scope(group, cluster, _a_day_or(since, until), until)
         routes, share = self.configuration.routes, self._complete_share
         return Report(report(self.stored, names, self.progress, detailed, routes, self.clock(), share))
 
@@ -367,6 +363,9 @@ class AuditedWarehouse:
             folded = publish_incidents(stored_in(own, warehouse), configuration.routes, spec.interval)
         query = IncidentQuery(None, spec.cluster, spec.consumer_group)
         return record, [incident for incident in folded if is_wanted(incident, query)]
+
+    def _scope(self, group: str | None, cluster: str | None, since: Since, until: Until) -> Scope:
+        return Scope(self.time(since, until, cluster), cluster, group)
 
     def time(self, since: Since = None, until: Until = None, cluster: str | None = None) -> Interval | None:
         """The time of a question; None if nothing of it is given. Raises `IntervalError` for one in the future."""

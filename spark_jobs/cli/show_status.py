@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.text import Text
@@ -17,15 +17,12 @@ from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.model.window import from_micros, second_text
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, percent_text
 from spark_jobs.show.language import translated
-from spark_jobs.show.rows import group_of
+from spark_jobs.show.rows import Row, group_of
 from spark_jobs.show.status import Statuses
 from spark_jobs.show.text.incident_text import lasted_text, state_word
 
-#: A row of `group_status`.
-Group = Mapping[str, Any]
-
 #: By `--sort`, what comes first is greatest; those that are equal stay in the order of the report.
-ORDERS: Mapping[str, Callable[[Group], float]] = {
+ORDERS: Mapping[str, Callable[[Row], float]] = {
     "severity": lambda _: 0,
     "backlog": lambda group: _or_less(group["backlog_end"]),
     "peak-backlog": lambda group: _or_less(group.get("backlog_max")),
@@ -41,7 +38,7 @@ def _or_less(value: float | None) -> float:
 class StatusLine(NamedTuple):
     """A group, and its incidents, the worst first."""
 
-    group: Group
+    group: Row
     incidents: Sequence[Incident]
 
     @property
@@ -166,14 +163,14 @@ def _lasted(line: StatusLine) -> tuple[str, str | None]:
 _BOUNDS = {(False, False): "", (True, False): "≥ ", (False, True): "≤ ", (True, True): "~ "}
 
 
-def bounded(group: Group, name: str) -> str:
+def bounded(group: Row, name: str) -> str:
     """Messages; a bound where not all queues are known all the time, or not only the group's messages count."""
     is_minimum = bool(group["unknown_queues"] or group.get("backlog_is_minimum") or group["backlog_end"] is None)
     bound = _BOUNDS[is_minimum, group["lag_quality"] == LagQuality.UNFILTERED]
     return UNKNOWN if group.get(name) is None else f"{bound}{group[name]:,}"
 
 
-def queues_text(group: Group) -> str:
+def queues_text(group: Row) -> str:
     """Queues by how many owners they have."""
     if group["queue_count"] is None:
         return UNKNOWN
@@ -182,17 +179,17 @@ def queues_text(group: Group) -> str:
     return ", ".join(f"{group[name]:,} with {owner}" for name, owner in owners if group[name]) or "0"
 
 
-def observed_text(group: Group) -> str:
+def observed_text(group: Row) -> str:
     """The part of its newest step that was observed."""
     return UNKNOWN if group["observed_share"] is None else share_text(group["observed_share"])
 
 
-def _change(group: Group) -> str:
+def _change(group: Row) -> str:
     start, end = group["backlog_start"], group["backlog_end"]
     return UNKNOWN if start is None or end is None else f"{end - start:+,}"
 
 
-def _number(heading: str, cell: Callable[[Group], Text], drop: int = 0) -> Column[StatusLine]:
+def _number(heading: str, cell: Callable[[Row], Text], drop: int = 0) -> Column[StatusLine]:
     return Column(heading, lambda line: cell(line.group), right=True, fixed=True, drop=drop)
 
 

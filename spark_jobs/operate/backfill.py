@@ -19,7 +19,6 @@ from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import RebalanceAuditError
 from spark_jobs.operate.missing import (
     RecordedSteps,
-    Run,
     is_published,
     recorded_steps,
 )
@@ -28,6 +27,7 @@ from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.runtime.version import code_version
 from spark_jobs.show.incidents import publish_incidents
+from spark_jobs.show.rows import Row
 from spark_jobs.store.read.kept import auditable_since
 from spark_jobs.store.read.published import covers_clusters
 from spark_jobs.store.read.stored import StoredTables
@@ -136,7 +136,7 @@ def filling(
     `changed` gives those of steps that do. `read_since` as in `recorded_steps`. Raises as `StoredTables.read`.
     """
     recorded = recorded_steps(stored, configuration, now, interval, read_since)
-    candidates: dict[Interval, list[Run | None]] = defaultdict(list)
+    candidates: dict[Interval, list[Row | None]] = defaultdict(list)
     for each in recorded.missing:
         candidates[each.step].append(each.run)
     if interval is not None:
@@ -156,7 +156,7 @@ def filling(
     return Filling(kept, sorted(rejected), left_out, len(steps) - len(kept))
 
 
-def _is_tried(run: Run | None, configuration: Configuration) -> bool:
+def _is_tried(run: Row | None, configuration: Configuration) -> bool:
     return (
         run is not None and run["configuration_hash"] == configuration.hash() and run["code_version"] == code_version()
     )
@@ -164,7 +164,7 @@ def _is_tried(run: Run | None, configuration: Configuration) -> bool:
 
 def _more_of_interval(
     stored: StoredTables, configuration: Configuration, now: datetime, interval: Interval, recorded: RecordedSteps
-) -> dict[Interval, Run | None]:
+) -> dict[Interval, Row | None]:
     """The other steps of the interval that are to be audited, with the newest run of each if its gate was closed."""
     since, first = auditable_since(stored, configuration.look_back), recorded.first
     in_order = sorted(recorded.runs.items(), key=lambda each: each[1]["finished_at"])
@@ -182,7 +182,7 @@ def _more_of_interval(
     return {step: closed.get(step.start) for step in filter(is_wanted, configuration.grid.steps(interval))}
 
 
-def _of_other_configurations(runs: Sequence[Run], configuration: Configuration, interval: Interval) -> set[Interval]:
+def _of_other_configurations(runs: Sequence[Row], configuration: Configuration, interval: Interval) -> set[Interval]:
     """The steps of which some rows are those of another configuration; `runs`: the oldest first."""
     replaced: set[Interval] = set()
     for each in filter(is_published, runs):

@@ -14,12 +14,11 @@ import pyarrow.compute as pc
 from schemas import AUDIT_RUNS, COVERAGE, SIGHTINGS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval, StepGrid
+from spark_jobs.show.rows import Row
 from spark_jobs.store.read.kept import auditable_since
 from spark_jobs.store.read.published import covers_clusters
 from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
 
-#: A row of `audit_runs`, of these columns.
-Run = Mapping[str, Any]
 _RUN = (
     *("cluster", "consumer_group", "topic", "outcome", "interval_start", "interval_end", "step_seconds"),
     *("finished_at", "source_versions", "configuration_hash", "code_version", "published_versions"),
@@ -46,7 +45,7 @@ class MissingStep(NamedTuple):
 
     cluster: str
     step: Interval
-    run: Run | None
+    run: Row | None
 
     @property
     def why(self) -> Why:
@@ -62,9 +61,9 @@ class RecordedSteps(NamedTuple):
 
     steps: Mapping[str, Sequence[Interval]]
     missing: Sequence[MissingStep]
-    runs: Mapping[_Key, Run]
+    runs: Mapping[_Key, Row]
     first: datetime | None
-    runs_by_end: Sequence[Run] = ()
+    runs_by_end: Sequence[Row] = ()
 
 
 def recorded_steps(
@@ -131,7 +130,7 @@ def _later(column: str, since: datetime | None) -> list[Filter]:
     return [] if since is None else [Filter(column, ">=", since)]
 
 
-def _audited(stored: StoredTables, runs: Iterable[Run], grid: StepGrid, of_steps: Sequence[Filter]) -> set[_Key]:
+def _audited(stored: StoredTables, runs: Iterable[Row], grid: StepGrid, of_steps: Sequence[Filter]) -> set[_Key]:
     """The complete audits: rows of clusters in `coverage`, and steps of runs of before there was that table."""
     published = [run for run in runs if is_published(run)]
     audited = {
@@ -147,18 +146,18 @@ def _audited(stored: StoredTables, runs: Iterable[Run], grid: StepGrid, of_steps
     return audited
 
 
-def _newest(runs: Iterable[Run], grid: StepGrid) -> dict[_Key, Run]:
+def _newest(runs: Iterable[Row], grid: StepGrid) -> dict[_Key, Row]:
     return {key: run for run in runs if covers_clusters(run) for key in _keys(run, grid)}
 
 
-def _keys(run: Run, grid: StepGrid) -> list[_Key]:
+def _keys(run: Row, grid: StepGrid) -> list[_Key]:
     """Of the steps of the run; none of one with another length of steps."""
     if run["step_seconds"] != grid.length.total_seconds():
         return []
     return [(run["cluster"], step.start) for step in grid.steps(Interval(run["interval_start"], run["interval_end"]))]
 
 
-def _newer(of_all: Run | None, of_cluster: Run | None) -> Run | None:
+def _newer(of_all: Row | None, of_cluster: Row | None) -> Row | None:
     return max((run for run in (of_all, of_cluster) if run), key=itemgetter("finished_at"), default=None)
 
 
@@ -181,13 +180,13 @@ def _hours(step: Interval) -> list[datetime]:
     return [start + hour * _HOURS.length for hour in range(-((start - step.end) // _HOURS.length))]
 
 
-def _runs_by_end(stored: StoredTables, since: datetime | None) -> list[Run]:
+def _runs_by_end(stored: StoredTables, since: datetime | None) -> list[Row]:
     """All runs, published or rejected, the oldest first; of intervals that end later than `since`."""
     runs = rows(stored.read(AUDIT_RUNS, _RUN, _later("interval_end", since))) if stored.exists(AUDIT_RUNS) else []
     return sorted(runs, key=itemgetter("finished_at"))
 
 
-def is_published(run: Run) -> bool:
+def is_published(run: Row) -> bool:
     """Return whether its gate was open."""
     return bool(run["outcome"] == "published")
 
@@ -203,7 +202,7 @@ def recent_steps(stored: StoredTables, now: datetime, interval: Interval | None 
     return recorded_steps(stored, Configuration(step_seconds=run["step_seconds"]), now, interval, read_since)
 
 
-def _newest_run(stored: StoredTables) -> Run | None:
+def _newest_run(stored: StoredTables) -> Row | None:
     """The run that finished last: its end, and the length of its steps."""
     if not stored.exists(AUDIT_RUNS):
         return None

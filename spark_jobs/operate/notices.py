@@ -21,6 +21,7 @@ from spark_jobs.operate.messages import (
 )
 from spark_jobs.operate.missing import RecordedSteps, Why, recent_steps
 from spark_jobs.pipeline.publish.claims import claim_notices
+from spark_jobs.show.rows import Row
 from spark_jobs.show.text.notice_text import audit_text, audit_title, rejected_text, rejected_title
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import published_tables
@@ -32,7 +33,6 @@ _TIMES = ("opened_at", "resolved_at", "last_seen_at")
 _QUALITY_GATE, _AUDIT_MISSING = "QUALITY_GATE", "AUDIT_MISSING"
 _NAMES = ("cluster", "consumer_group", "topic")
 _RUN = (*_NAMES, "outcome", "interval_start", "interval_end", "finished_at", "message")
-_Run = Mapping[str, Any]
 _IS_REJECTED = Filter("outcome", "NOT IN", ["published"])
 #: Sends a message; raises where it is not certain that it arrived.
 Send = Callable[[Message], None]
@@ -172,7 +172,7 @@ def _rejected(cluster: str, interval: Interval) -> Notice:
     return audit_notice(cluster, REJECTED, _QUALITY_GATE, headline, time, f"{cluster}\n{interval}")
 
 
-def _is_published(rejected: _Run, later: Sequence[_Run]) -> bool:
+def _is_published(rejected: Row, later: Sequence[Row]) -> bool:
     return any(
         run["outcome"] == "published"
         and run["interval_start"] <= rejected["interval_start"]

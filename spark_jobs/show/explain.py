@@ -27,8 +27,8 @@ from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules import messages_skipped
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.show.measured import Minutes, SampledBacklog, last_samples, topic_minutes
-from spark_jobs.show.observed import with_shares
 from spark_jobs.show.rows import GROUP, Row
+from spark_jobs.show.status import with_shares
 from spark_jobs.show.text.backlog import ViewBacklog, backlog_of, with_growth
 from spark_jobs.show.text.intervals import (
     GroupStep,

@@ -22,10 +22,10 @@ from spark_jobs.show.coverage import coverage_of, data_until_text
 from spark_jobs.show.files import whole_file
 from spark_jobs.show.incidents import IncidentQuery, published_incidents, was_seen_in
 from spark_jobs.show.measured import Minutes, Topics, highest_of_parts, measured, topic_minutes
-from spark_jobs.show.observed import with_shares
 from spark_jobs.show.page.groups import GroupRows
 from spark_jobs.show.page.page import PageContent, page
 from spark_jobs.show.rows import GROUP, QUEUE, Key, Row, group_of
+from spark_jobs.show.status import with_shares
 from spark_jobs.show.trends import last_days, published_trends
 from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables, runs_of
 from spark_jobs.store.read.stored import Filter, StoredTables, rows

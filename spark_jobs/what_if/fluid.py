@@ -13,7 +13,6 @@ from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.what_if.cases import Case
 from spark_jobs.what_if.recorded import Assignment, BacklogCourse, Messages, Recorded
 
-Amounts = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 
@@ -33,14 +32,14 @@ class FlowResult(NamedTuple):
     ever left a message for later, and of them those whose pulls held back more than their capacity (`by_pulls`).
     """
 
-    waiting: Amounts
-    served: Amounts
+    waiting: Messages
+    served: Messages
     strained: NDArray[np.bool_]
     by_pulls: NDArray[np.bool_]
 
 
 def flow(
-    start: Amounts, produced: Amounts, service: Service, capacity: Amounts, pulls: Amounts | float = np.inf
+    start: Messages, produced: Messages, service: Service, capacity: Messages, pulls: Messages | float = np.inf
 ) -> FlowResult:
     """`start`: messages in each queue before the first time; `produced`: up to each time, since the one before;
     `capacity`: messages that each server can serve in that time, times × servers; `pulls`: that it can get of each of
@@ -70,7 +69,7 @@ def flow(
     return FlowResult(waiting, had + new.sum(axis=0) - of_entry[-1], strained, by_pulls)
 
 
-def _queued(start: Amounts, produced: Amounts, capacity: Amounts) -> Amounts:
+def _queued(start: Messages, produced: Messages, capacity: Messages) -> Messages:
     """Messages that wait at each time for each server: produced less served, reflected at zero (Lindley's recursion
     without a loop). The capacity is cut to what there ever is, so that an unlimited one stays a number.
     """
@@ -78,7 +77,7 @@ def _queued(start: Amounts, produced: Amounts, capacity: Amounts) -> Amounts:
     return np.asarray(free - np.minimum(np.minimum.accumulate(free, axis=0), 0))
 
 
-def _decayed(produced: Amounts, unserved: Amounts) -> Amounts:
+def _decayed(produced: Messages, unserved: Messages) -> Messages:
     """`x(t) = unserved(t)·(x(t−1) + produced(t))` for all times: neighbors are joined, then pairs, and so on."""
     amounts, unserved = produced * unserved, unserved.copy()
     step = 1

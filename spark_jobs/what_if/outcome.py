@@ -18,9 +18,8 @@ from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.utilization import Bottleneck
 from spark_jobs.errors import CaseError
 from spark_jobs.what_if.cases import UNCHANGED_CASE, Case, assignments_in, recorded_id
-from spark_jobs.what_if.fluid import Amounts
 from spark_jobs.what_if.pace import MemberPace, hand_over_pause, members_of, uncommitted_seconds
-from spark_jobs.what_if.recorded import Assignment, Recorded, recorded, spans_of
+from spark_jobs.what_if.recorded import Assignment, Messages, Recorded, recorded, spans_of
 from spark_jobs.what_if.simulation import Simulation, play
 
 NO_BACKLOG_KNOWN = "no queue has a known backlog while the group was replayed"
@@ -63,7 +62,7 @@ class CaseOutcome:
     limited_by: str | None = None
     scaled: Scaled | None = None
     unknown: str | None = None
-    curve: Amounts | None = field(default=None, repr=False, compare=False)
+    curve: Messages | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,7 @@ def _limited_by(played: Simulation) -> str | None:
     return Bottleneck.PULLS if 2 * len(played.by_pulls) > len(played.strained) else Bottleneck.LISTENER
 
 
-def _drained_after(curve: Amounts, times: NDArray[np.int64], allowed_lag: int) -> int | None:
+def _drained_after(curve: Messages, times: NDArray[np.int64], allowed_lag: int) -> int | None:
     """Seconds from the highest backlog until there is hardly any."""
     top = int(np.argmax(curve))
     drained = np.flatnonzero(curve[top:] <= max(allowed_lag, curve[top] / 10))

@@ -18,9 +18,9 @@ from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import NEW
 from spark_jobs.what_if.cases import Autoscaler, Case, Change, assignment_of, assignments_in, recorded_id
-from spark_jobs.what_if.fluid import Amounts, Service, flow, inflow
+from spark_jobs.what_if.fluid import Service, flow, inflow
 from spark_jobs.what_if.pace import KnownRates, Members
-from spark_jobs.what_if.recorded import Assignment, BacklogCourse, Recorded, spans_of
+from spark_jobs.what_if.recorded import Assignment, BacklogCourse, Messages, Recorded, spans_of
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Simulation:
 
     course: BacklogCourse
     owned: Mapping[str, Sequence[Assignment]]
-    waiting: Amounts
+    waiting: Messages
     twice: float = 0.0
     strained: set[str] = field(default_factory=set)
     by_pulls: set[str] = field(default_factory=set)
@@ -179,7 +179,7 @@ class _Run:
         return client_ids, Service(server, columns), connections
 
 
-def _columns(values: Sequence[Any], rows: int) -> Amounts:
+def _columns(values: Sequence[Any], rows: int) -> Messages:
     """One column per value, which is a number or has one per row."""
     columns = np.empty((rows, len(values)))
     for number, value in enumerate(values):

@@ -16,10 +16,10 @@ from spark_jobs.domain.phrases import percent_text
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.status.utilization import Bottleneck
 from spark_jobs.what_if.cases import Case, Change
-from spark_jobs.what_if.fluid import Amounts, Places
+from spark_jobs.what_if.fluid import Places
 from spark_jobs.what_if.outcome import CaseOutcome, compare, model_error, outcome_of
 from spark_jobs.what_if.pace import Members, members_of, uncommitted_seconds
-from spark_jobs.what_if.recorded import BacklogCourse, Recorded, recorded
+from spark_jobs.what_if.recorded import BacklogCourse, Messages, Recorded, recorded
 from spark_jobs.what_if.simulation import Simulation, play
 
 #: A peak is the highest rate over so many seconds, looked at once per so many.
@@ -181,7 +181,7 @@ class _Trials:
         return unassigned_queues, *max(utilizations, default=(None, False))
 
 
-def _peak_windows(course: BacklogCourse) -> tuple[Places, Amounts]:
+def _peak_windows(course: BacklogCourse) -> tuple[Places, Messages]:
     """When every window of five minutes (or of all, if less) begins, and messages a second to each queue in it."""
     elapsed = (course.times - course.times[:1]) / SECOND
     if not elapsed.any():
@@ -197,7 +197,7 @@ def _peak_windows(course: BacklogCourse) -> tuple[Places, Amounts]:
     return course.times[first], rates
 
 
-def _summed(steps: Amounts) -> Amounts:
+def _summed(steps: Messages) -> Messages:
     """From the first row on: 0, then what was added up to each later one."""
     return np.vstack([np.zeros((1, steps.shape[1])), np.cumsum(steps, axis=0)])
 

@@ -29,9 +29,8 @@ from spark_jobs.errors import PublishConflictError
 from spark_jobs.ingest.load import IngestReport
 from spark_jobs.installation import ROOT
 from spark_jobs.operate.backfill import Filling
-from spark_jobs.operate.forget import ForgottenCluster
 from spark_jobs.operate.missing import MissingStep, RecordedSteps, missing_times
-from spark_jobs.operate.retention import ExpiredRows
+from spark_jobs.operate.retention import ExpiredRows, ForgottenCluster
 from spark_jobs.operate.upgrade import Upgraded
 from spark_jobs.operate.upkeep import Maintained
 from spark_jobs.operate.validate import Validation

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.show.observed import with_share
 from spark_jobs.show.report import report
+from spark_jobs.show.status import with_share
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import Scope
 from tests.support.commands import Typed

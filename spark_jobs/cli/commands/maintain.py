@@ -14,9 +14,16 @@ from spark_jobs.cli.documents import answered
 from spark_jobs.cli.tables import Column, measure, show_table
 from spark_jobs.cli.terminal import print_line, progress_on, show_next
 from spark_jobs.errors import ExitCode
-from spark_jobs.operate.forget import ForgottenCluster, forget_cluster, forgettable
 from spark_jobs.operate.maintain import check_retention, maintain
-from spark_jobs.operate.retention import ExpiredRows, Keep, delete_expired, expired_rows
+from spark_jobs.operate.retention import (
+    ExpiredRows,
+    ForgottenCluster,
+    Keep,
+    delete_expired,
+    expired_rows,
+    forget_cluster,
+    forgettable,
+)
 from spark_jobs.operate.upgrade import Upgraded, upgrade
 from spark_jobs.operate.upkeep import Maintained, nothing_to_maintain
 from spark_jobs.store.read.delta import DeltaTables, bytes_in, is_surely_reached

@@ -1,10 +1,9 @@
 """List the runs."""
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 from rich.console import Console
@@ -20,11 +19,9 @@ from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.phrases import count
 from spark_jobs.errors import ExitCode
 from spark_jobs.operate.missing import missing_times, recent_steps
+from spark_jobs.show.rows import Row
 from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.store.read.published import runs_of
-
-#: A row of `audit_runs`, or of `missing_times`.
-Run = Mapping[str, Any]
 
 
 def runs_command(arguments: Namespace) -> int:
@@ -52,14 +49,14 @@ def _missing_steps(arguments: Namespace) -> int:
     return ExitCode.CLEAN if missing == [] else ExitCode.WARNINGS
 
 
-def _missing_table(missing: Sequence[Run]) -> pa.Table:
+def _missing_table(missing: Sequence[Row]) -> pa.Table:
     rows = [{**row, "interval_start": row["interval"].start, "interval_end": row["interval"].end} for row in missing]
     text, time = pa.string(), pa.timestamp("us", "UTC")
     columns = {"cluster": text, "interval_start": time, "interval_end": time, "why": text}
     return pa.Table.from_pylist(rows, pa.schema(columns))
 
 
-def show_missing(console: Console, missing: Sequence[Run] | None) -> None:
+def show_missing(console: Console, missing: Sequence[Row] | None) -> None:
     """Rows of `missing_times`."""
     if missing is None:
         print_line(console, "It is unknown what was recorded: `maintain` fills the table sightings.")
@@ -77,29 +74,29 @@ def _time(arguments: Namespace, warehouse: AuditedWarehouse) -> Interval | None:
     return Interval(now - timedelta(seconds=arguments.last), now)
 
 
-def show_runs(console: Console, runs: Sequence[Run]) -> None:
+def show_runs(console: Console, runs: Sequence[Row]) -> None:
     """The runs in the order given."""
     title = f"Runs, newest first ({zone_name()})"
     show_table(console, title, _RUN_COLUMNS, runs, f"{count(len(runs), 'run')}.", ruled=True)
 
 
-def _outcome(run: Run) -> Text:
+def _outcome(run: Row) -> Text:
     style = "dim" if run["outcome"] == "published" else "bold red"
     return Text.assemble(run["run_id"], (f"\n{run['outcome']}", style))
 
 
-def _audited(run: Run) -> tuple[str, str]:
+def _audited(run: Row) -> tuple[str, str]:
     """The interval, and of what."""
     of = " ".join(run[name] for name in ("cluster", "consumer_group", "topic") if run[name]) or "everything"
     return str(Interval(run["interval_start"], run["interval_end"])), of
 
 
-_MISSING_COLUMNS: tuple[Column[Run], ...] = (
+_MISSING_COLUMNS: tuple[Column[Row], ...] = (
     Column("cluster", lambda row: row["cluster"], "{}", fold=True),
     Column("time", lambda row: str(row["interval"]), "{}", fold=True),
     Column("why", lambda row: row["why"], "{}"),
 )
-_RUN_COLUMNS: tuple[Column[Run], ...] = (
+_RUN_COLUMNS: tuple[Column[Row], ...] = (
     Column("run\noutcome", _outcome, lambda run: f"{run['outcome']} run={run['run_id']}", fixed=True),
     Column("audited\nof", _audited, "interval={} of={}", fold=True),
     Column("finished", lambda run: format_utc(run["finished_at"]), "finished={}", fixed=True, drop=1),

@@ -11,13 +11,14 @@ from spark_jobs.cli import show_status
 from spark_jobs.cli.documents import CoverageDocument, answered, coverage_document
 from spark_jobs.cli.exit_codes import exit_code
 from spark_jobs.cli.questions import opened, show_age, show_coverage
-from spark_jobs.cli.show_status import Group, StatusLine, bounded, observed_text, queues_text, status_lines
+from spark_jobs.cli.show_status import StatusLine, bounded, observed_text, queues_text, status_lines
 from spark_jobs.cli.terminal import print_line, show_next
 from spark_jobs.domain.coverage import Seen
 from spark_jobs.domain.model.intervals import duration_text, format_utc
 from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, percent_text, rate_text
 from spark_jobs.domain.status.utilization import Bottleneck
+from spark_jobs.show.rows import Row
 from spark_jobs.show.status import STATUS_COLUMNS, Statuses
 from spark_jobs.show.text.incident_text import lasted_text, state_word
 
@@ -89,14 +90,14 @@ def _paragraph(line: StatusLine) -> Iterator[tuple[str, str]]:
     yield "more consumers?", f"{group['advice']} ({group['bottleneck']})"
 
 
-def _members(group: Group) -> str:
+def _members(group: Row) -> str:
     if group["member_count"] is None:
         return UNKNOWN
     members = count(group["member_count"], "member")
     return f"{members}, {group['idle_members']:,} of which own no queue" if group["idle_members"] else members
 
 
-def _between(group: Group) -> str:
+def _between(group: Row) -> str:
     start, end = group["backlog_start"], group["backlog_end"]
     if start is None and end is None:
         return UNKNOWN
@@ -104,13 +105,13 @@ def _between(group: Group) -> str:
     return f"{first} at the beginning of the step, {number_text(end)} at its end"
 
 
-def _peak(group: Group) -> Iterable[str]:
+def _peak(group: Row) -> Iterable[str]:
     """The highest backlog at one moment; a step of an older version does not have it."""
     if group.get("backlog_max") is not None and group["backlog_max_at"] is not None:
         yield f"highest {bounded(group, 'backlog_max')} at {format_utc(group['backlog_max_at'].replace(microsecond=0))}"
 
 
-def _backlog_notes(group: Group) -> Iterable[str]:
+def _backlog_notes(group: Row) -> Iterable[str]:
     """Notes on messages that the backlog's numbers leave out, or count too much."""
     if group["lag_quality"] == LagQuality.UNFILTERED:
         yield "messages that the subscription skips count, too"
@@ -122,14 +123,14 @@ def _backlog_notes(group: Group) -> Iterable[str]:
         yield "messages that clients hold do not count"
 
 
-def _rates(group: Group) -> str:
+def _rates(group: Row) -> str:
     """Messages produced and consumed; an offset moves past what the subscription skips, too."""
     produced, consumed = group["produced_messages_per_second"], group["consumed_messages_per_second"]
     rates = f"{rate_text(produced)} messages/s produced, {rate_text(consumed)} messages/s consumed"
     return f"{rates}, or skipped by the subscription" if group["lag_quality"] == LagQuality.UNFILTERED else rates
 
 
-def _oldest(group: Group) -> str:
+def _oldest(group: Row) -> str:
     """Age of the oldest message not consumed, at its highest; null where nothing waited, or nothing is known."""
     age = group["oldest_message_ms"]
     if age is None:
@@ -137,7 +138,7 @@ def _oldest(group: Group) -> str:
     return f"had waited {duration_text(timedelta(milliseconds=age))}"
 
 
-def _caught_up(group: Group) -> str:
+def _caught_up(group: Row) -> str:
     """How long until the group has caught up, or that it does not, at its pace at the end of the step."""
     seconds = group["catch_up_seconds"]
     if group["catches_up"] is False:
@@ -147,7 +148,7 @@ def _caught_up(group: Group) -> str:
     return f"in {duration_text(timedelta(seconds=seconds))} at its last pace" if seconds else "yes"
 
 
-def _deletion(group: Group) -> str:
+def _deletion(group: Row) -> str:
     """How long until a message that waits may be deleted."""
     seconds = group["retention_left_seconds"]
     if seconds is not None:
@@ -155,7 +156,7 @@ def _deletion(group: Group) -> str:
     return "no message waits for long" if group["catch_up_seconds"] == 0 else UNKNOWN
 
 
-def _utilization(group: Group) -> str:
+def _utilization(group: Row) -> str:
     """Of all members, and of the one that is nearest to its limit; how many more messages a second that leaves."""
     if group["utilization"] is None:
         return UNKNOWN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from operator import itemgetter
@@ -24,6 +24,7 @@ from spark_jobs.domain.phrases import count
 from spark_jobs.errors import ExitCode
 from spark_jobs.operate.own_sources import ProblemSeverity, SourceProblem, SourceReport, SourceSummary, check_sources
 from spark_jobs.operate.store_check import check_store
+from spark_jobs.show.rows import Row
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import bytes_in, delta_tables
 
@@ -151,11 +152,7 @@ def _validation_document(validation: Validation, failed: Sequence[Result]) -> di
     }
 
 
-#: A result of an expectation that failed in a step, as its row of `quality_results`.
-Failure = Mapping[str, Any]
-
-
-def show_failures(console: Console, failures: Sequence[Failure], checked: int) -> None:
+def show_failures(console: Console, failures: Sequence[Row], checked: int) -> None:
     """Show the failed expectations, critical ones first: each with its first step, the observed value, and a key."""
     in_order = sorted(failures, key=lambda f: (f["severity"], f["table_name"], f["expectation"], f["step_start"]))
     per_expectation = by_key(in_order, itemgetter("table_name", "expectation", "column_name"))
@@ -164,31 +161,31 @@ def show_failures(console: Console, failures: Sequence[Failure], checked: int) -
     show_table(console, "Failed expectations", _FAILURE_COLUMNS, [*per_expectation.values()], summary, ruled=True)
 
 
-def _expectation(failures: Sequence[Failure]) -> tuple[str, str]:
+def _expectation(failures: Sequence[Row]) -> tuple[str, str]:
     first = failures[0]
     column = f"({first['column_name']})" if first["column_name"] else ""
     return f"{first['expectation']}{column}", first["table_name"]
 
 
-def _observed(failures: Sequence[Failure]) -> str:
+def _observed(failures: Sequence[Row]) -> str:
     first, rows = failures[0], failures[0]["unexpected_count"]
     return f"{first['observed_value']:g}" if rows is None else f"{rows} rows ({first['unexpected_percent']:.2g} %)"
 
 
-def _example(failures: Sequence[Failure]) -> str:
+def _example(failures: Sequence[Row]) -> str:
     return next(iter(failures[0]["examples"]), "")
 
 
-def _first_and_count(failures: Sequence[Failure]) -> tuple[str, str]:
+def _first_and_count(failures: Sequence[Row]) -> tuple[str, str]:
     return format_utc(failures[0]["step_start"]), str(len(failures))
 
 
-def _example_word(failures: Sequence[Failure]) -> str:
+def _example_word(failures: Sequence[Row]) -> str:
     return f"example={_example(failures)}" if failures[0]["examples"] else ""
 
 
 #: Of the failures of one expectation, the first step first.
-_FAILURE_COLUMNS: tuple[Column[Sequence[Failure]], ...] = (
+_FAILURE_COLUMNS: tuple[Column[Sequence[Row]], ...] = (
     Column("", lambda failures: severity_text(failures[0]["severity"]), "{}", fixed=True),
     Column("expectation\ntable", _expectation, "{} table={}", fold=True),
     Column("first step\nfailed steps", _first_and_count, "steps={1} first={0}", fixed=True),

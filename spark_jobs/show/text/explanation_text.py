@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
 
 from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.intervals import duration_text, format_utc
@@ -13,6 +12,7 @@ from spark_jobs.domain.phrases import UNFILTERED, count, joined_names, number_te
 from spark_jobs.domain.rocketmq.strategies import StrategySource
 from spark_jobs.show.explain import GroupExplanation, TopicExplanation
 from spark_jobs.show.measured import SampledBacklog
+from spark_jobs.show.rows import Row
 from spark_jobs.show.text.backlog import backlog_text
 from spark_jobs.show.text.intervals import (
     IntervalExplanation,
@@ -50,7 +50,7 @@ def _after_blank_line(lines: Iterable[TextLine]) -> Iterator[TextLine]:
     yield from lines
 
 
-def _causes(findings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _causes(findings: Iterable[Row]) -> list[Row]:
     """The findings above INFO that are not a symptom of another one above INFO."""
     worse = {row["finding_id"]: row for row in findings if row["severity"] != INFO}
     return [row for row in worse.values() if row["root_finding_id"] not in worse]
@@ -111,9 +111,7 @@ def _no_finding(story: GroupExplanation) -> Iterator[TextLine]:
             yield TextLine(f"{topic.topic} {text}.", 1)
 
 
-def _findings(
-    title: str, findings: Iterable[Mapping[str, Any]], roots: Mapping[str, Mapping[str, Any]], at: datetime
-) -> Iterator[TextLine]:
+def _findings(title: str, findings: Iterable[Row], roots: Mapping[str, Row], at: datetime) -> Iterator[TextLine]:
     yield TextLine(title, 0, "title")
     for finding in findings:
         yield from _finding(finding, roots.get(finding["root_finding_id"]), at)
@@ -134,7 +132,7 @@ def unknowns(story: GroupExplanation) -> list[str]:
     return texts
 
 
-def _finding(finding: Mapping[str, Any], root: Mapping[str, Any] | None, at: datetime) -> Iterator[TextLine]:
+def _finding(finding: Row, root: Row | None, at: datetime) -> Iterator[TextLine]:
     """The finding; what to do is that of its root cause, where that does not contain the moment."""
     evidence = finding["evidence"]
     cause = f" ({finding['cause']})" if finding["cause"] else ""
@@ -157,7 +155,7 @@ def _finding(finding: Mapping[str, Any], root: Mapping[str, Any] | None, at: dat
         yield TextLine(f"Silenced: {finding['silenced_because']}", 2)
 
 
-def _part_at(queues: Iterable[Mapping[str, Any]], at: datetime) -> str:
+def _part_at(queues: Iterable[Row], at: datetime) -> str:
     """The queues of a finding that it is about at the moment, as ranges; empty: all of them."""
     every, then = set(), set()
     for queue in queues:
@@ -168,7 +166,7 @@ def _part_at(queues: Iterable[Mapping[str, Any]], at: datetime) -> str:
     return "" if then == every else queue_ranges({place[1:] for place in then})
 
 
-def _piled_up(evidence: Mapping[str, Any]) -> str:
+def _piled_up(evidence: Row) -> str:
     end, unknown = evidence["backlog_end"], evidence["unknown_queues"]
     if end is not None:
         text = f" Backlog {number_text(evidence['backlog_start'])} → {end:,}"
@@ -176,7 +174,7 @@ def _piled_up(evidence: Mapping[str, Any]) -> str:
     return f" Backlog unknown for {count(unknown, 'queue')}." if unknown else ""
 
 
-def _step(status: Mapping[str, Any]) -> Iterator[TextLine]:
+def _step(status: Row) -> Iterator[TextLine]:
     yield TextLine("The step as a whole", 0, "title")
     yield TextLine(f"Would more consumers have helped? {status['advice']} ({status['bottleneck']})", 1, "advice")
     if status["backlog_end"] is None and status["produced_messages_per_second"] is None:

@@ -12,9 +12,9 @@ from schemas import COVERAGE, FINDINGS, GROUP_STATUS, Table
 from spark_jobs.cli.main import main
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.operate.forget import forget_cluster, forgettable
 from spark_jobs.operate.late import is_nothing_late, late_steps
 from spark_jobs.operate.maintain import maintain
+from spark_jobs.operate.retention import forget_cluster, forgettable
 from spark_jobs.pipeline.run import RunSpec, run
 from spark_jobs.store.read.delta import DeltaTables
 from spark_jobs.store.read.forgotten import forgotten_clusters

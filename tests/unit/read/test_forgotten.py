@@ -9,8 +9,8 @@ from schemas import GROUP_STATUS, SIGHTINGS
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.errors import NothingPublishedError, WarehouseError
-from spark_jobs.operate.forget import forgettable
 from spark_jobs.operate.late import StepsByVersion, with_other_sightings
+from spark_jobs.operate.retention import forgettable
 from spark_jobs.pipeline.sources import sightings_before
 from spark_jobs.show.coverage import coverage_of
 from spark_jobs.show.incidents import IncidentQuery, incidents_and_unknown
