@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from schemas import GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.domain.incidents.trends import Group, GroupTrend, GroupWeek, IntervalColumns, StepColumns, trends, weeks
 from spark_jobs.domain.incidents.values import Incident
-from spark_jobs.domain.model.intervals import EVER, Interval, duration_text
+from spark_jobs.domain.model.intervals import Interval, duration_text
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.model.window import SECOND, from_micros, to_micros
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
@@ -21,6 +22,7 @@ from spark_jobs.show.coverage import observed_seconds
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.tabular import Tabular
+from spark_jobs.store.arrow import micros_of, one_array
 from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables
 from spark_jobs.store.read.stored import Filter, StoredTables
 
@@ -95,68 +97,46 @@ def last_days(tables: PublishedTables, names: Scope, days: int, before: datetime
     steps = tables.read(GROUP_STATUS, names.ever, ["step_start"], conditions)["step_start"]
     if not len(steps):
         raise NothingPublishedError("no group was audited: there is no trend")
-    newest = pc.max(steps.cast(pa.timestamp("us", "UTC")).cast(pa.int64())).as_py()
-    end = EVER.start + timedelta(microseconds=newest) + tables.grid.length
+    end = from_micros(int(micros_of(steps).max())) + tables.grid.length
     return Interval(end - timedelta(days=days), end)
 
 
 def _columns(intervals: pa.Table, groups: Sequence[Group]) -> IntervalColumns:
     """The rows of `rebalance_intervals` as NumPy columns; a group is its index in `groups`."""
-    statuses, status_index = _encoded(intervals["status"])
-    is_replayed = np.array([status == Status.REPLAYED for status in statuses], dtype=np.bool_)[status_index]
-    wrong = (_numbers(intervals["unassigned_queues"]) > 0) | (_numbers(intervals["double_owned_queues"]) > 0)
+    counts = ("unassigned_queues", "double_owned_queues", "queues_moved")
+    unassigned, double_owned, moved = (pc.fill_null(intervals[name], 0).cast(pa.int64()).to_numpy() for name in counts)
+    is_rebalance = pc.and_(pc.equal(intervals["status"], Status.REPLAYED), pc.is_valid(intervals["trigger_type"]))
     return IntervalColumns(
         group=_places(intervals, groups),
-        start=_numbers(intervals["interval_start"]),
-        end=_numbers(intervals["interval_end"]),
-        is_wrong=wrong,
-        is_rebalance=_known(intervals["trigger_type"]) & is_replayed,
-        queues_moved=_numbers(intervals["queues_moved"]),
+        start=micros_of(intervals["interval_start"]),
+        end=micros_of(intervals["interval_end"]),
+        is_wrong=(unassigned > 0) | (double_owned > 0),
+        is_rebalance=is_rebalance.to_numpy(),
+        queues_moved=moved,
     )
 
 
 def _step_columns(steps: pa.Table, groups: Sequence[Group]) -> StepColumns:
     """The rows of `coverage` in the same way."""
-    observed = _numbers(pc.round(pc.multiply(steps["observed_seconds"], SECOND)))
-    return StepColumns(_places(steps, groups), _numbers(steps["step_start"]), observed)
+    observed = pc.round(pc.multiply(steps["observed_seconds"], SECOND)).cast(pa.int64())
+    return StepColumns(_places(steps, groups), micros_of(steps["step_start"]), observed.to_numpy())
 
 
-def _places(rows: pa.Table, groups: Sequence[Group]) -> Any:
+def _places(rows: pa.Table, groups: Sequence[Group]) -> NDArray[np.int64]:
     """For each row the index of its group in `groups`."""
     places = {group: place for place, group in enumerate(groups)}
     distinct, group_index = _distinct_groups(rows)
     return np.array([places[group] for group in distinct], dtype=np.int64)[group_index]
 
 
-def _distinct_groups(rows: pa.Table) -> tuple[list[Group], Any]:
+def _distinct_groups(rows: pa.Table) -> tuple[list[Group], NDArray[np.int64]]:
     """The distinct groups of the rows, and for each row the index of its group among them."""
-    (clusters, cluster), (groups, group) = (_encoded(rows[name]) for name in GROUP)
-    pairs, pair_index = np.unique(cluster.astype(np.int64) * (len(groups) + 1) + group, return_inverse=True)
-    return [(clusters[int(pair) // (len(groups) + 1)], groups[pair % (len(groups) + 1)]) for pair in pairs], pair_index
-
-
-# Not by `group_by`, `fill_null`, `to_numpy` and the like: they load pandas, which takes a second.
-def _encoded(column: pa.ChunkedArray) -> tuple[list[str], Any]:
-    """The distinct values, and for each row the index of its value among them."""
-    encoded = column.combine_chunks().dictionary_encode()
-    return encoded.dictionary.to_pylist(), _array(encoded.indices)
-
-
-def _numbers(column: pa.ChunkedArray) -> Any:
-    """The column as int64, times as microseconds; null becomes 0, as it adds nothing to a sum of queues."""
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.timestamp("us", "UTC"))
-    numbers = np.zeros(len(column), np.int64)
-    numbers[_known(column)] = _array(column.drop_null().cast(pa.int64()).combine_chunks())
-    return numbers
-
-
-def _known(column: pa.ChunkedArray) -> Any:
-    return _array(column.is_valid().cast(pa.int8()).combine_chunks()).astype(np.bool_)
-
-
-def _array(values: pa.Array) -> Any:
-    return np.from_dlpack(values) if len(values) else np.empty(0, np.int64)
+    clusters, groups = (one_array(rows[name]).dictionary_encode() for name in GROUP)
+    number = max(len(groups.dictionary), 1)
+    pairs = clusters.indices.to_numpy().astype(np.int64) * number + groups.indices.to_numpy()
+    distinct, pair_index = np.unique(pairs, return_inverse=True)
+    cluster_names, group_names = clusters.dictionary.to_pylist(), groups.dictionary.to_pylist()
+    return [(cluster_names[pair // number], group_names[pair % number]) for pair in distinct.tolist()], pair_index
 
 
 def trends_text(group_trends: Sequence[GroupTrend]) -> str:
