@@ -11,7 +11,7 @@ from rich.console import Console
 from spark_jobs.api.warehouse import AuditedWarehouse, open_warehouse
 from spark_jobs.cli.terminal import print_line, progress_on
 from spark_jobs.domain.coverage import Coverage
-from spark_jobs.domain.model.intervals import duration_text, format_utc
+from spark_jobs.domain.model.intervals import duration_text
 from spark_jobs.show.coverage import data_until_text
 
 
@@ -46,10 +46,3 @@ def show_coverage(coverage: Coverage) -> None:
     if not coverage.is_whole:
         for sentence in (*([f"{coverage.text()}."] if coverage.groups else []), *coverage.lacks()):
             print_line(Console(), sentence)
-
-
-def middle(start: datetime, end: datetime) -> str:
-    """A moment between the two, in whole seconds where one lies there."""
-    middle = start + (end - start) / 2
-    full_second = middle.replace(microsecond=0)
-    return format_utc(full_second if full_second >= start else middle)

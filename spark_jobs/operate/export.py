@@ -121,12 +121,8 @@ def export(stored: StoredTables, case: CaseFile, file: Path, names: NewNames | N
     return number
 
 
-class _Part(NamedTuple):
-    """The rows of a table that are of the case, at one version, so that they are the same twice."""
-
-    table: Table
-    version: int
-    conditions: Sequence[Filter]
+#: A table, its version, so that its rows are the same twice, and the conditions of those that are of the case.
+_Part = tuple[Table, int, Sequence[Filter]]
 
 
 def _snapshots(stored: StoredTables, window: Interval, of_tables: Sequence[_Part]) -> Iterator[Row]:
@@ -153,7 +149,7 @@ def _of_tables(stored: StoredTables, case: CaseFile) -> list[_Part]:
         CLIENT_STACKS: [is_of_group],
     }
     return [
-        _Part(table, stored.version(table), [is_of_cluster, *conditions])
+        (table, stored.version(table), [is_of_cluster, *conditions])
         for table, conditions in of_tables.items()
         if stored.exists(table)
     ]

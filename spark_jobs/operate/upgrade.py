@@ -44,7 +44,7 @@ def upgrade(spark: SparkSession, warehouse: Warehouse, progress: Progress = lamb
     there = [table for table in TABLES if warehouse.exists(spark, table)]
     if not there:
         raise warehouse.without(SOURCES[0])
-    schemas = {table: _schema(spark, warehouse, table) for table in there}
+    schemas = {table: warehouse.delta_table(spark, table).toDF().schema.jsonValue() for table in there}
     check_all(partial(warehouse.check_schema, schema, table, older=True) for table, schema in schemas.items())
     missing = [table for table in TABLES if table not in there]
     changes: list[Upgraded] = []
@@ -65,10 +65,6 @@ def _marked(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         spark.conf.unset(_MARK)
-
-
-def _schema(spark: SparkSession, warehouse: Warehouse, table: Table) -> Any:
-    return warehouse.delta_table(spark, table).toDF().schema.jsonValue()
 
 
 def _columns(spark: SparkSession, warehouse: Warehouse, table: Table, schema: Any) -> Iterable[Upgraded]:

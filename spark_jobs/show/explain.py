@@ -114,6 +114,7 @@ def _read(
     # The intervals of all topics begin at few moments: Delta skips files by them.
     starts = sorted({row["interval_start"] for row in wanted_intervals(intervals, at)})
     at_starts = Filter("interval_start", "IN", starts)
+    is_proxied = any(row["reason"] == Reason.CONSUMED_THROUGH_PROXY for row in intervals_at(intervals, at))
     return GroupStep(
         *key,
         at,
@@ -126,7 +127,7 @@ def _read(
         settings=strategy_settings(configuration, *key),
         allowed_lag=settings.thresholds.allowed_lag,
         topic=topic,
-        proxies=_proxies(tables.stored, at, key, holds) if _is_through_proxy(intervals, at) else {},
+        proxies=_proxies(tables.stored, at, key, holds) if is_proxied else {},
         sampled=_sampled(tables, moment, key, holds),
     )
 
@@ -149,10 +150,6 @@ def _at_least(minutes: Minutes | None, sampled: SampledBacklog) -> int | None:
         return None
     messages = minutes.messages[place]
     return int(messages) if messages > sampled.messages else None
-
-
-def _is_through_proxy(intervals: Sequence[Row], at: datetime) -> bool:
-    return any(row["reason"] == Reason.CONSUMED_THROUGH_PROXY for row in intervals_at(intervals, at))
 
 
 def _proxies(stored: StoredTables, at: datetime, key: tuple[str, str], holds: timedelta) -> dict[str, Sequence[str]]:

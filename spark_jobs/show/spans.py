@@ -108,9 +108,9 @@ def backlog(progress: Iterable[Row], interval: Interval) -> list[Row]:
     """
 
     def part(row: Row) -> Key:
-        return *queue_of(row), _part_of(row["interval_start"], interval, PARTS)
+        return *queue_of(row), min(PARTS * (row["interval_start"] - interval.start) // length, PARTS - 1)
 
-    queue_of = itemgetter(*QUEUE)
+    queue_of, length = itemgetter(*QUEUE), interval.end - interval.start
     in_order = sorted(progress, key=itemgetter("interval_start"))
     return [
         _picked(rows[0], QUEUE)
@@ -120,11 +120,6 @@ def backlog(progress: Iterable[Row], interval: Interval) -> list[Row]:
         | {"seconds": known_sum(_seconds(row) for row in rows if row["produced"] is not None)}
         for rows in by_key(in_order, part).values()
     ]
-
-
-def _part_of(moment: datetime, interval: Interval, parts: int) -> int:
-    """The index, from 0, of the equal part of the interval that holds the moment; its end belongs to the last part."""
-    return min(parts * (moment - interval.start) // (interval.end - interval.start), parts - 1)
 
 
 def _seconds(row: Row) -> float:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from schemas import REBALANCE_INTERVALS
 from spark_jobs.cli.documents import answered, coverage_document
-from spark_jobs.cli.questions import middle, opened, show_coverage, time_of
+from spark_jobs.cli.questions import opened, show_coverage, time_of
 from spark_jobs.cli.tables import Column, show_table
 from spark_jobs.cli.terminal import local, show_next, zone_name
 from spark_jobs.domain.model.history import RETRY
@@ -105,9 +105,16 @@ def clients_command(arguments: Namespace) -> int:
         if not clients:
             show_coverage(coverage)
         for client in clients[:1]:
-            at = middle(client.first_seen, client.last_seen)
+            at = _middle(client.first_seen, client.last_seen)
             show_next("explain", arguments.warehouse, group=client.consumer_group, cluster=client.cluster, at=at)
     return ExitCode.CLEAN if clients else ExitCode.WARNINGS
+
+
+def _middle(start: datetime, end: datetime) -> str:
+    """A moment between the two, in whole seconds where one lies there."""
+    middle = start + (end - start) / 2
+    full_second = middle.replace(microsecond=0)
+    return format_utc(full_second if full_second >= start else middle)
 
 
 _TOPICS = 3

@@ -4,7 +4,6 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from pyspark.sql import SparkSession
 from rich.console import Console
 
 from schemas import TABLES
@@ -48,7 +47,7 @@ def maintain_command(arguments: Namespace) -> int:
         is_more = is_more or expired_rows(DeltaTables(warehouse), keep, say)
         maintained = None if is_more else nothing_to_maintain(warehouse, retention)
         if maintained is None:
-            spark = _spark_for_all(arguments, warehouse, say)
+            spark = spark_for(warehouse, arguments.scale, say, lambda tables: bytes_in(tables, TABLES), checks=False)
             if arguments.upgrade:
                 changes["upgraded"] = upgrade(spark, warehouse, say)
             if deleted := delete_expired(spark, warehouse, keep, say):
@@ -62,10 +61,6 @@ def maintain_command(arguments: Namespace) -> int:
         show_maintained(Console(), maintained)
         show_next("status", arguments.warehouse)
     return ExitCode.CLEAN
-
-
-def _spark_for_all(arguments: Namespace, warehouse: Warehouse, say: Callable[[str], None]) -> SparkSession:
-    return spark_for(warehouse, arguments.scale, say, lambda tables: bytes_in(tables, TABLES), checks=False)
 
 
 def _to_forget(arguments: Namespace, say: Callable[[str], None]) -> list[ForgottenCluster]:

@@ -11,19 +11,7 @@ from html import escape, unescape
 from pathlib import Path
 
 from spark_jobs.errors import ConfigurationError
-from spark_jobs.show.language.catalog import Catalog, width_of
-
-__all__ = [
-    "AUTO",
-    "ENGLISH",
-    "LANGUAGE",
-    "LANGUAGES",
-    "language_of",
-    "translated",
-    "translated_page",
-    "width_of",
-    "word",
-]
+from spark_jobs.show.language.catalog import Catalog
 
 _FOLDER = Path(__file__).parent
 #: Chosen by the environment, as other programs do.

@@ -128,17 +128,12 @@ def _steps(samples: SampledTopic, values: Values) -> Iterator[tuple[float, float
 
 
 def _means(rows: Iterable[Row], column: str) -> Iterator[tuple[float, float]]:
-    for rows_then in _by_time(rows):
+    for rows_then in by_key(sorted(rows, key=_time_of), _time_of).values():
         rates = [row[column] / row["seconds"] for row in rows_then if row[column] is not None and row["seconds"]]
         rate = sum(rates) if rates else nan
         yield milliseconds(rows_then[0]["start"]), rate
         yield milliseconds(rows_then[0]["end"]), rate
         yield milliseconds(rows_then[0]["end"]), nan
-
-
-def _by_time(rows: Iterable[Row]) -> Iterable[list[Row]]:
-    """Lists of the rows with the same start and end, in the order of time."""
-    return by_key(sorted(rows, key=_time_of), _time_of).values()
 
 
 #: (ms, messages, how many queues are unknown) of a topic; NaN breaks the line.

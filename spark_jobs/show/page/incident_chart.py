@@ -15,7 +15,8 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import names_text
-from spark_jobs.show.language import translated, width_of, word
+from spark_jobs.show.language import translated, word
+from spark_jobs.show.language.catalog import width_of
 from spark_jobs.show.page.style import (
     GRID,
     INK,
