@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 
+from expectations.suite import Severity
 from schemas import CLIENT_SNAPSHOTS, EVERY_CADENCE, MEMBERSHIP_SNAPSHOTS, OPTIONAL_SOURCES, SOURCES, Table
 from schemas.differences import lasting_differences, missing_columns
 from spark_jobs.config import Configuration
@@ -22,22 +22,17 @@ _AHEAD = timedelta(minutes=5)
 _ZONES = timedelta(minutes=30)
 _WITHOUT = "without it, messages that the broker may delete before they are consumed are unknown"
 _WITHOUT_CLIENTS = "without it, strategies, owned queues and processing times of clients are unknown"
-
-
-class ProblemSeverity(StrEnum):
-    """Effect of a problem: an audit fails or rejects rows; its answers have gaps; or it does without."""
-
-    CRITICAL = "critical"
-    WARNING = "warning"
-    NOTE = "note"
+#: Severity of a problem without effect on an audit; critical ones make it fail or reject rows, warnings leave gaps.
+NOTE = "note"
+_WORST_FIRST = (Severity.CRITICAL, Severity.WARNING, NOTE)
 
 
 @dataclass(frozen=True)
 class SourceProblem:
-    """Something wrong with a table, up to three examples, and what to do about it."""
+    """Something wrong with a table, up to three examples, and what to do; `severity`: a `Severity`, or `NOTE`."""
 
     table: str
-    severity: ProblemSeverity
+    severity: str
     problem: str
     examples: Sequence[str]
     advice: str
@@ -72,7 +67,7 @@ def check_sources(
     times = {table: own.times(table, configuration.max_gap) for table in SOURCES}
     summaries = [_summary(table, times[table]) for table in SOURCES]
     problems = _problems(own, times, configuration, now)
-    return SourceReport(summaries, sorted(problems, key=lambda problem: [*ProblemSeverity].index(problem.severity)))
+    return SourceReport(summaries, sorted(problems, key=lambda problem: _WORST_FIRST.index(problem.severity)))
 
 
 def _summary(table: Table, times: Times | None) -> SourceSummary:
@@ -96,16 +91,16 @@ def _problems(
             number, examples = own.answer(question) if question.table is table else (0, ())
             if number:
                 problem = question.problem.format(count(number, question.thing))
-                severity = ProblemSeverity.CRITICAL if question.is_critical else ProblemSeverity.WARNING
+                severity = Severity.CRITICAL if question.is_critical else Severity.WARNING
                 yield SourceProblem(table.name, severity, problem, examples, question.advice)
 
 
 def _missing(table: Table) -> SourceProblem:
     if table in OPTIONAL_SOURCES:
         without = _WITHOUT_CLIENTS if table is CLIENT_SNAPSHOTS else _WITHOUT
-        return SourceProblem(table.name, ProblemSeverity.NOTE, "there is no such table", (), f"optional: {without}")
+        return SourceProblem(table.name, NOTE, "there is no such table", (), f"optional: {without}")
     make = "make it with the SQL of `rebalance-audit sql sources`, and fill it"
-    return SourceProblem(table.name, ProblemSeverity.CRITICAL, "there is no such table", (), make)
+    return SourceProblem(table.name, Severity.CRITICAL, "there is no such table", (), make)
 
 
 def _of_columns(own: OwnTables, table: Table) -> Iterator[SourceProblem]:
@@ -113,40 +108,40 @@ def _of_columns(own: OwnTables, table: Table) -> Iterator[SourceProblem]:
     needed = [f"column {name} is missing" for name in absent if name in NEEDED_FIELDS]
     if differ := [*lasting_differences(own.stored[table], table), *needed]:
         make = "make the table with the SQL of `rebalance-audit sql sources`, and fill it again: an audit refuses it"
-        yield SourceProblem(table.name, ProblemSeverity.CRITICAL, names_text(differ, _MOST), (), make)
+        yield SourceProblem(table.name, Severity.CRITICAL, names_text(differ, _MOST), (), make)
     if optional := [name for name in absent if name not in NEEDED_FIELDS]:
         problem = f"{count(len(optional), 'optional column')} missing: {names_text(optional, _MOST)}"
         add = f"`rebalance-audit maintain --upgrade --warehouse {own.location}` adds them; until then no audit runs"
-        yield SourceProblem(table.name, ProblemSeverity.WARNING, problem, (), add)
+        yield SourceProblem(table.name, Severity.WARNING, problem, (), add)
 
 
 def _of_times(table: Table, times: Times, configuration: Configuration, now: datetime) -> Iterator[SourceProblem]:
-    def problem(severity: ProblemSeverity, text: str, example: str, advice: str) -> SourceProblem:
+    def problem(severity: str, text: str, example: str, advice: str) -> SourceProblem:
         return SourceProblem(table.name, severity, text, [example] if example else [], advice)
 
     if times.rows == 0:
-        severity = ProblemSeverity.NOTE if table in OPTIONAL_SOURCES else ProblemSeverity.CRITICAL
+        severity = NOTE if table in OPTIONAL_SOURCES else Severity.CRITICAL
         yield problem(severity, "it has no rows", "", "load snapshots, or give another --interval")
     if times.last is not None and times.last > now + _AHEAD:
         text = f"snapshots are in the future: the last is of {format_utc(times.last)}"
-        yield problem(ProblemSeverity.CRITICAL, text, "", "write captured_at in UTC")
+        yield problem(Severity.CRITICAL, text, "", "write captured_at in UTC")
     if times.repeated:
         text = f"{count(times.repeated, 'snapshot')} with the key and time of another"
         advice = "write one row per key and captured_at; an audit rejects those that differ"
-        yield problem(ProblemSeverity.CRITICAL, text, times.repeated_key, advice)
+        yield problem(Severity.CRITICAL, text, times.repeated_key, advice)
     if table not in EVERY_CADENCE or times.usual_seconds is None:
         return
     cadence = configuration.cadence_seconds
     if not configuration.audit_settings.is_about(times.usual_seconds * SECOND):
         text = f"snapshots are {times.usual_seconds:g} s apart, and cadence_seconds is {cadence}"
         advice = f"set `cadence_seconds: {round(times.usual_seconds)}` in the configuration, and give it with --config"
-        yield problem(ProblemSeverity.WARNING, text, "", advice)
+        yield problem(Severity.WARNING, text, "", advice)
     if times.gaps:
         longest = duration_text(timedelta(seconds=times.longest_seconds))
         limit = duration_text(configuration.max_gap)
         text = f"{count(times.gaps, 'gap')} longer than {limit}, the longest of {longest}"
         example = f"{times.longest_key} until {format_utc(times.longest_end)}" if times.longest_end else ""
-        yield problem(ProblemSeverity.WARNING, text, example, "load what is missing: an audit shows gaps as UNOBSERVED")
+        yield problem(Severity.WARNING, text, example, "load what is missing: an audit shows gaps as UNOBSERVED")
 
 
 def _of_zone(table: Table, times: Times, reference: Times | None, tolerance: timedelta) -> Iterator[SourceProblem]:
@@ -159,4 +154,4 @@ def _of_zone(table: Table, times: Times, reference: Times | None, tolerance: tim
     if shift and all(abs(each - shift) <= tolerance for each in differ):
         hours = f"{abs(shift) / timedelta(hours=1):g} h {'after' if shift > timedelta(0) else 'before'}"
         text = f"all times are {hours} those of {MEMBERSHIP_SNAPSHOTS.name}"
-        yield SourceProblem(table.name, ProblemSeverity.CRITICAL, text, (), "write captured_at of both in UTC")
+        yield SourceProblem(table.name, Severity.CRITICAL, text, (), "write captured_at of both in UTC")

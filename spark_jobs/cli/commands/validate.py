@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from expectations.suite import Severity
 from schemas import OUTPUTS, SOURCES
 from spark_jobs.cli.before import table_named
 from spark_jobs.cli.documents import answered
@@ -22,7 +23,7 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import EVER, format_utc
 from spark_jobs.domain.phrases import count
 from spark_jobs.errors import ExitCode
-from spark_jobs.operate.own_sources import ProblemSeverity, SourceProblem, SourceReport, SourceSummary, check_sources
+from spark_jobs.operate.own_sources import NOTE, SourceProblem, SourceReport, SourceSummary, check_sources
 from spark_jobs.operate.store_check import check_store
 from spark_jobs.show.rows import Row
 from spark_jobs.store.location import Location
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
     from spark_jobs.pipeline.quality.checks import Result
 
 _NAMES = {
-    ProblemSeverity.CRITICAL: "critical problem",
-    ProblemSeverity.WARNING: "warning",
-    ProblemSeverity.NOTE: "note",
+    Severity.CRITICAL: "critical problem",
+    Severity.WARNING: "warning",
+    NOTE: "note",
 }
 
 
@@ -97,7 +98,7 @@ def show_sources(console: Console, report: SourceReport) -> None:
     numbers = ", ".join(
         count(number, name)
         for severity, name in _NAMES.items()
-        if (number := sum(problem.severity is severity for problem in report.problems))
+        if (number := sum(problem.severity == severity for problem in report.problems))
     )
     show_table(console, "Problems", _PROBLEMS, report.problems, f"{numbers or 'No problem'}.", ruled=True)
 
