@@ -24,7 +24,6 @@ from spark_jobs.pipeline.gather.sightings import sighted
 from spark_jobs.pipeline.publish.content import Content, content_of_steps
 from spark_jobs.pipeline.run_record import RunRecord
 from spark_jobs.pipeline.sources import during, sightings_before
-from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables, is_reached
 from spark_jobs.store.read.kept import auditable_since
 from spark_jobs.store.read.published import runs_of
@@ -83,11 +82,10 @@ def changed_steps(
     return late | with_other_sightings(stored, configuration, unchanged, newest)
 
 
-def is_nothing_late(location: Location, configuration: Configuration, interval: Interval) -> bool:
+def is_nothing_late(stored: DeltaTables, configuration: Configuration, interval: Interval) -> bool:
     """Return whether Delta's log and `sightings` prove, without Spark, that no step is late. Raises as `late_steps`."""
-    if not is_reached(location):
+    if not is_reached(stored.location):
         return False
-    stored = DeltaTables(location)
     try:
         rewritten = _rewritten(stored, configuration, _versions_read(stored, configuration, interval))
         by_sightings, newest = rewritten.pop(SIGHTINGS, ({}, None))

@@ -56,7 +56,8 @@ class MissingStep(NamedTuple):
 class RecordedSteps(NamedTuple):
     """By cluster the steps from its first to its last snapshot, in order, that are over and can still be audited, and
     those that are missing; `runs`: the newest run by cluster (None: all) and start of a step; `first`: the first
-    snapshot of any cluster; None: it is unknown what was recorded; `runs_by_end`: all runs, the oldest first.
+    snapshot of any cluster; None: it is unknown what was recorded; `runs_by_end`: the runs, the oldest first. Of a
+    question about an interval: no runs that ended before it.
     """
 
     steps: Mapping[str, Sequence[Interval]]
@@ -89,7 +90,7 @@ def recorded_steps(
         cluster: [*filter(is_wanted, grid.steps(Interval(grid.floor(first), grid.floor(last) + grid.length)))]
         for cluster, (first, last) in sorted(spans.items())
     }
-    runs = _runs_by_end(stored, read_since)
+    runs = _runs_by_end(stored, interval.start if interval and not read_since else read_since)
     of_steps = _later("step_start", read_since and grid.floor(read_since))
     if interval is not None:
         of_steps += [Filter("step_start", ">=", grid.floor(interval.start)), Filter("step_start", "<", interval.end)]

@@ -149,7 +149,7 @@ COMMANDS: Mapping[str, Command] = {
         "Audit steps again whose snapshots arrived or changed after they were published; list missing steps.",
         required="--warehouse --interval",
         optional="--config --fail-on=ERROR --dry-run --scale --json",
-        check="check_audit",
+        check="check_late",
         examples=(
             "--warehouse ./warehouse --interval 2026-11-21/2026-11-22",
             "--warehouse lake.audit --interval 2026-11-14/2026-11-21 --config audit.yaml --json",

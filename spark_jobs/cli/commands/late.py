@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from spark_jobs.api.start import snapshots_of, spark_for
+from spark_jobs.cli.before import check_audit
 from spark_jobs.cli.commands.run import run_document
 from spark_jobs.cli.commands.runs import show_missing
 from spark_jobs.cli.documents import answered
@@ -28,10 +29,11 @@ def late_command(arguments: Namespace) -> int:
     configuration, warehouse = arguments.config, Warehouse.parse(arguments.warehouse)
     steps: list[Interval] = []
     late: dict[Interval, Outcome] = {}
-    stored: StoredTables = DeltaTables(warehouse)
+    stored: StoredTables = (tables := DeltaTables(warehouse))
     with progress_on() as say:
         say("looking for late snapshots")
-        if not is_nothing_late(warehouse, configuration, arguments.interval):
+        if not is_nothing_late(tables, configuration, arguments.interval):
+            check_audit(arguments)
             spark = spark_for(warehouse, arguments.scale, say, snapshots_of(arguments.interval))
             stored = stored_in(spark, warehouse)
             say("looking for late snapshots")

@@ -66,7 +66,7 @@ def test_later_runs_expect_nothing_of_it(
     later = [of_b(warehouse, table, hour) for hour in (2, 3) for table in (COVERAGE, FINDINGS, GROUP_STATUS)]
     assert later == [[]] * 6
     audited = Interval(at(0), at(END + 2 * HOUR))
-    assert is_nothing_late(warehouse, Configuration(), audited)
+    assert is_nothing_late(DeltaTables(warehouse), Configuration(), audited)
     assert late_steps(spark, warehouse, Configuration(), audited) == []
 
 

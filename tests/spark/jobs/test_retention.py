@@ -117,7 +117,7 @@ def test_days_that_are_gone_are_neither_late_nor_audited_again(
     delete_expired(spark, warehouse, Keep(since_midnight(), since_midnight()))
     said = ["the steps before 2026-03-02T00:07Z stay as they are: `maintain` has deleted their snapshots or results"]
     assert is_late_or_logged(spark, warehouse, caplog) == ([], said)
-    assert is_nothing_late(warehouse, Configuration(), DELETED)
+    assert is_nothing_late(DeltaTables(warehouse), Configuration(), DELETED)
     load(spark, warehouse, {MEMBERSHIP_SNAPSHOTS: [membership(AT_24 + second, "late") for second in (-5, 5, 3605)]})
     assert is_late_or_logged(spark, warehouse, caplog) == ([KEPT], said)
     for step in (DELETED, CUT):

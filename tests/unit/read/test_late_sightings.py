@@ -6,15 +6,16 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
-from schemas import AUDIT_RUNS, SIGHTINGS, SOURCES
+from schemas import AUDIT_RUNS, FINDINGS, SIGHTINGS, SOURCES
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.operate.late import StepsByVersion, is_nothing_late, with_other_sightings
-from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import delta_tables
+from tests.support.commands import Typed
 from tests.support.snapshots import sighting
 from tests.support.stored import audit_run, write
 from tests.support.times import at
@@ -128,7 +129,7 @@ def audited(warehouse: Path) -> None:
 
 
 def nothing_late(warehouse: Path, days: int = 7) -> bool:
-    return is_nothing_late(Location.parse(str(warehouse)), Configuration(sightings_days=days), AUDITED)
+    return is_nothing_late(delta_tables(str(warehouse)), Configuration(sightings_days=days), AUDITED)
 
 
 def test_no_java_is_needed_to_know_that_sightings_make_nothing_late(warehouse: Path) -> None:
@@ -148,3 +149,12 @@ def test_a_table_that_vanished_makes_the_steps_late_that_had_it(warehouse: Path)
     assert with_other_sightings(stored, Configuration(), {0: STEPS}, None) == {*STEPS}
     assert not nothing_late(warehouse)
     assert nothing_late(warehouse, days=0)
+
+
+def test_tables_that_show_nothing_late_are_checked_when_steps_are_audited_again(warehouse: Path, typed: Typed) -> None:
+    audited(warehouse)
+    write_deltalake(warehouse / FINDINGS.name, pa.table({"other": ["columns"]}))
+    command = f"late --warehouse {warehouse} --interval {AUDITED}"
+    assert f"0 published steps of {AUDITED} were late." in typed(command).lines
+    write(warehouse, SIGHTINGS, [group(-5 * HOUR, "h")])
+    assert "findings is not as schemas/findings.py says" in typed(command, code=3).err

@@ -132,6 +132,11 @@ def test_a_run_over_the_time_since_which_is_read_counts(tmp_path: Path) -> None:
     assert missing(tmp_path, read_since=at(HOUR * 1.5)) == []
 
 
+def test_runs_that_ended_before_the_interval_are_not_read(down: Path) -> None:
+    found = recorded_steps(delta_tables(str(down)), CONFIGURATION, LATER, step(5, 10))
+    assert [hours(run["interval_start"]) for run in found.runs_by_end] == [5, 6]
+
+
 def test_a_step_is_not_missing_before_it_is_over(down: Path) -> None:
     record(down, [7])
     assert missing(down, at(8 * HOUR - 1)) == ["c 2-5 NOT_AUDITED"]
