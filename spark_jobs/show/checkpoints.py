@@ -126,15 +126,18 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     """The rows of new checkpoints after one."""
     groups, clusters = tables.group_spans(checkpoint), cluster_spans(tables, checkpoint)
-    for before, state in states.items():
-        earlier = groups.filter(pc.less(groups["last_step"], pa.scalar(before)))
+    for before, state in states.items():  # each span is looked at once: a large history has millions
+        is_earlier = pc.less(groups["last_step"], pa.scalar(before))
+        earlier = [group._asdict() for group in audited_groups(groups.filter(is_earlier))]
+        later = groups.filter(pc.invert(is_earlier))
+        groups = pa.concat_tables([pa.Table.from_pylist(earlier, groups.schema), later])
         yield {
             "before": before,
             "step_seconds": int(tables.grid.length.total_seconds()),
             "fold_version": FOLD_VERSION,
             "run_finished_at": tables.finished_at,
             "group_status_version": tables.versions.get(GROUP_STATUS.name, -1),
-            "audited_groups": [group._asdict() for group in audited_groups(earlier)],
+            "audited_groups": earlier,
             "audited_clusters": [
                 each._asdict() for each in each_once(each for each in clusters if each.last_step < before)
             ],

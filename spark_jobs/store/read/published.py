@@ -206,15 +206,17 @@ def audited_groups(spans: pa.Table) -> list[AuditedGroup]:
     """Each group once, of rows of `AuditedGroup` of which it has several. Not by `group_by`, which loads pandas."""
     clusters, groups = (one_array(spans[name]).dictionary_encode() for name in ("cluster", "consumer_group"))
     first, last = (micros_of(spans[name]) for name in ("first_step", "last_step"))
-    pairs = np.stack([np.from_dlpack(clusters.indices), np.from_dlpack(groups.indices)])
-    distinct, place = np.unique(pairs, axis=1, return_inverse=True)
-    firsts, lasts = np.full(distinct.shape[1], first.max(initial=0)), np.zeros(distinct.shape[1], np.int64)
-    np.minimum.at(firsts, place.ravel(), first)
-    np.maximum.at(lasts, place.ravel(), last)
     names = clusters.dictionary.to_pylist(), groups.dictionary.to_pylist()
+    pairs = np.from_dlpack(clusters.indices).astype(np.int64) * len(names[1]) + np.from_dlpack(groups.indices)
+    distinct, place = np.unique(pairs, return_inverse=True)
+    firsts, lasts = np.full(len(distinct), first.max(initial=0)), np.zeros(len(distinct), np.int64)
+    np.minimum.at(firsts, place, first)
+    np.maximum.at(lasts, place, last)
     return [
         AuditedGroup(names[0][cluster], names[1][group], from_micros(first), from_micros(last))
-        for cluster, group, first, last in zip(*distinct.tolist(), firsts.tolist(), lasts.tolist(), strict=True)
+        for cluster, group, first, last in zip(
+            *(each.tolist() for each in (*np.divmod(distinct, len(names[1])), firsts, lasts)), strict=True
+        )
     ]
 
 
