@@ -43,6 +43,8 @@ def show_comparison(console: Console, group: GroupSteps, compared: Comparison) -
             print_line(console, f"{outcome.label}: ≤ is an upper bound: {_BOUND}.")
         if outcome.scaled:
             print_line(console, f"{outcome.label}: {_scaled(outcome.scaled)}.")
+    if group.advice:
+        print_line(console, f"Would more consumers have helped? {group.advice}")
     for member in compared.members[:_NAMED]:
         print_line(console, pace_text(member))
     if further := compared.members[_NAMED:]:
@@ -62,6 +64,7 @@ class ComparisonDocument(_GroupDocument):
 
     error: float | None
     backlog_max: int | None
+    advice: str | None
     times: list[datetime]
     recorded: CaseOutcome
     cases: list[CaseOutcome]
@@ -77,6 +80,7 @@ def comparison_document(group: GroupSteps, compared: Comparison) -> ComparisonDo
         **_of_group(group),
         "error": compared.error,
         "backlog_max": group.backlog_max,
+        "advice": group.advice,
         "times": [from_micros(moment) for moment in compared.times],
         "recorded": _with_curve(compared.recorded),
         "cases": [_with_curve(outcome) for outcome in compared.cases],

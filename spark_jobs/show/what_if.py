@@ -65,7 +65,8 @@ _Answer = TypeVar("_Answer")
 @dataclass(frozen=True)
 class GroupSteps:
     """The audited steps of one group to simulate, and how its strategy was configured. `backlog_max`: the most messages
-    of all its topics at one moment of these steps, as published; None: not known of each.
+    of all its topics at one moment of these steps, as published; None: not known of each. `advice`: what the audit
+    answered about more consumers in the last one.
     """
 
     cluster: str
@@ -74,6 +75,7 @@ class GroupSteps:
     steps: Sequence[AuditedStep] = field(repr=False)
     configured: StrategySettings
     backlog_max: int | None = None
+    advice: str | None = None
 
     def __str__(self) -> str:
         return f"{self.consumer_group} in {self.interval}"
@@ -144,9 +146,10 @@ def group_steps(stored: StoredTables, scope: Scope, say: Say) -> GroupSteps:
     replays = Replays(configured)
     starts = range(to_micros(interval.start), to_micros(interval.end), settings.step)
     steps = [audited_step(history, replays, settings, start) for start in starts]
-    published = tables.read(GROUP_STATUS, Scope(interval, *key), ["backlog_max"])["backlog_max"]
-    highest = None if published.null_count else pc.max(published).as_py()
-    return GroupSteps(*key, interval, steps, with_new_room(configured, steps), highest)
+    published = tables.read(GROUP_STATUS, Scope(interval, *key), ["step_start", "backlog_max", "advice"])
+    backlogs, advice = published["backlog_max"], published.sort_by("step_start")["advice"].to_pylist()
+    highest = None if backlogs.null_count else pc.max(backlogs).as_py()
+    return GroupSteps(*key, interval, steps, with_new_room(configured, steps), highest, advice[-1] if advice else None)
 
 
 def _history(

@@ -67,7 +67,7 @@ def written(
         write(tmp_path, table, [*found, *more.get(table, ())])
     for table in OUTPUTS:
         write(tmp_path, table, [])
-    status = {"bottleneck": "DUPLICATE_IDS", "finding_count": 1, "unknown_queues": 0, "advice": "."}
+    status = {"bottleneck": "DUPLICATE_IDS", "finding_count": 1, "unknown_queues": 0, "advice": "No: twins."}
     write(tmp_path, GROUP_STATUS, [KEY | {"step_start": HOUR.start} | status])
     published = {table.name: int(table is GROUP_STATUS) for table in OUTPUTS}
     sources = {table.name: 0 for table in twins(clients)}
@@ -96,6 +96,7 @@ def test_cases_are_compared_with_what_really_happened(warehouse: str, what_if: T
         "are averages over time. The model and its limits: docs/what-if.md in the repository.",
         "--members =1: ≤ is an upper bound: members with a backlog do not report how fast they are, and were never "
         "seen at their limit.",
+        "Would more consumers have helped? No: twins.",
         "c1: its running info does not show how fast it is; it was seen to consume 10.0 messages/s",
     ]
 
