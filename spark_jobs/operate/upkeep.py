@@ -116,7 +116,7 @@ def days_to_keep(made: datetime | None, retention: timedelta) -> int:
 def nothing_to_maintain(location: Location, retention: timedelta) -> list[Maintained] | None:
     """Return `maintain`'s answer if there is nothing to do, else None; removes what killed runs have left."""
     root, claims = location.local_path, claims_of(location)
-    if root is None or claims is None or claims.notes() or any(root.glob("_staging/*")):
+    if root is None or (claims and claims.notes()) or any(root.glob("_staging/*")):
         return None
     tables, maintained = DeltaTables(location), []
     oldest = oldest_versions(tables, datetime.now(UTC) - retention)

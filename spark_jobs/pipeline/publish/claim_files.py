@@ -34,7 +34,7 @@ class ClaimFiles:
     @contextmanager
     def hold(self, name: str, content: str, refuse: ConflictCheck) -> Iterator[None]:
         """See `Claims.hold`."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(exist_ok=True)
         path = self.folder / f"{name}{_CLAIM}"
         self._wait_for_java_of_killed()
         with self._all():

@@ -79,12 +79,13 @@ def are_leases(warehouse: Location) -> bool:
 
 
 def claims_of(warehouse: Location) -> Claims | None:
-    """Return the claims of a warehouse; None where it has none."""
+    """Return the claims of a warehouse; None where it has none, or where there is no such folder."""
     if are_leases(warehouse):
         from spark_jobs.pipeline.publish.leases import Leases  # a library of 15 MB, for warehouses on S3 only
 
         return Leases.of(warehouse)
-    return ClaimFiles(warehouse.local_path / "_claims") if warehouse.local_path else None
+    folder = warehouse.local_path
+    return ClaimFiles(folder / "_claims") if folder and folder.is_dir() else None
 
 
 def claim(warehouse: Location, spec: RunSpec, run_id: str) -> AbstractContextManager[Claimed]:

@@ -23,6 +23,12 @@ ELEVEN = Interval.parse("2026-03-01T11:00/2026-03-01T12:00")
 BOTH = Interval(TEN.start, ELEVEN.end)
 
 
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    """An empty folder."""
+    return Warehouse.parse(str(tmp_path))
+
+
 @pytest.fixture(params=["folder", "s3"])
 def place(request: pytest.FixtureRequest, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> Location:
     if request.param == "folder":
@@ -157,3 +163,9 @@ def test_turns_wait_and_notes_stay(place: Location) -> None:
     assert kept.notes() == {"first": "text"}
     kept.drop_note("first")
     assert kept.notes() == {}
+
+
+def test_a_claim_makes_no_folder_of_a_warehouse_that_is_missing(tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    take(claim_notices(Location.parse(str(missing))))
+    assert not missing.exists()
