@@ -26,13 +26,14 @@ from schemas import (
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.finding import Evidence
 from spark_jobs.domain.model.intervals import Interval
-from spark_jobs.operate.maintain import SHORTEST_RETENTION
 from spark_jobs.operate.upkeep import Upkeep
 from spark_jobs.store.arrow import arrow_schema, delta_schema
 
 _HOUR = timedelta(hours=1)
 _CLUSTER = "fleet"
 _TABLES = (*SOURCES, SIGHTINGS, *OUTPUTS, AUDIT_RUNS)
+#: What `maintain` sets, unless another time is named.
+_RETENTION_DAYS = 30
 #: Rows are written some steps at a time, so that a year fits into memory.
 _STEPS_AT_ONCE = 200
 
@@ -97,7 +98,7 @@ class PublishedHistory:
 
 def _create(warehouse: Path, table: Table) -> DeltaTable:
     """The empty table with the properties that `maintain` sets."""
-    properties, partitions = Upkeep(0, 0, 0, {}).lacks(table, SHORTEST_RETENTION.days), [*table.partition_by]
+    properties, partitions = Upkeep(0, 0, 0, {}).lacks(table, _RETENTION_DAYS), [*table.partition_by]
     location = warehouse / table.name
     return DeltaTable.create(location, delta_schema(table), partition_by=partitions, configuration=properties)
 
