@@ -39,7 +39,7 @@ class Rewind(NamedTuple):
     the oldest offset that the broker had, None: unknown. `switch`: another process began to serve the broker around it.
     `lost_end`: the end offset fell, too. `beyond_end`: the offset of before was beyond the end. `pace`: messages that
     are consumed in a collection interval. `falls`: the samples at which the offset fell to just the same one, after it
-    had returned at once.
+    had returned at once. `again_at`: the first sample of the step that shows it where it was, None: there is none.
     """
 
     at: int
@@ -50,6 +50,7 @@ class Rewind(NamedTuple):
     beyond_end: bool = False
     pace: int = 0
     falls: Sequence[int] = ()
+    again_at: int | None = None
 
     @property
     def above_minimum(self) -> float:
@@ -94,7 +95,10 @@ def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind
     switch = _switch(step, topic, queue, int(samples.times[before]), at)
     minimums = step.history.oldest_offsets(topic, queue, step.window.read_from, at + 1)
     pace, falls = _pace(step, samples, row, column), _falls(samples, samples.inside(progress.start, at + 1), column, to)
-    return Rewind(at, to, minimums[-1] if minimums else None, switch, lost_end, beyond_end, pace, falls)
+    later = samples.inside(at + 1, step.window.end)
+    is_back = samples.consumed_to[later, column] >= to + progress.rewound_max[place]
+    again_at = int(samples.times[later][is_back.argmax()]) if is_back.any() else None
+    return Rewind(at, to, minimums[-1] if minimums else None, switch, lost_end, beyond_end, pace, falls, again_at)
 
 
 def _falls(samples: OffsetSamples, seen: slice, column: int, to: int) -> Sequence[int]:
@@ -221,7 +225,7 @@ def _hit(
     step: AuditedStep, progress: IntervalProgress, place: int, cause: str, rewind: Rewind, hint: str | None
 ) -> RuleHit:
     minimum = rewind.minimum
-    since, until = rewind.at, _consumed_again_at(step, progress, place, rewind)
+    since, until = rewind.at, rewind.again_at
     if cause == OVERWRITTEN:
         since, until = rewind.falls[0], rewind.falls[-1] + step.settings.cadence
     measures = {name: int(getattr(progress, name)[place]) for name in ("rewinds", "rewound", "rewound_max")}
@@ -249,7 +253,7 @@ def _what_happened(step: AuditedStep, progress: IntervalProgress, rewinds: Mappi
     every_left = (_left_after_a_minute(step, progress, other, rewinds[other]) for other in together)
     left, consumed = [messages for messages in every_left if messages is not None], ""
     if any(messages > tolerance for messages in left):
-        again = [_consumed_again_at(step, progress, other, rewinds[other]) for other in together]
+        again = [rewinds[other].again_at for other in together]
         until = max((at for at in again if at is not None), default=0)
         consumed = (
             "After a minute they have not recovered: the group really consumes these messages again."
@@ -299,16 +303,6 @@ def _left_after_a_minute(step: AuditedStep, progress: IntervalProgress, place: i
     offsets = samples.consumed_to[later, samples.columns[progress.queues[place]]]
     known = offsets[offsets != UNKNOWN]
     return int(rewind.to + progress.rewound_max[place] - known[0]) if len(known) else None
-
-
-def _consumed_again_at(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind) -> int | None:
-    """The first sample of the step that shows the offset where it was before; None: there is none."""
-    samples = step.history.offsets[progress.interval.topic]
-    later = samples.inside(rewind.at + 1, step.window.end)
-    is_back = (
-        samples.consumed_to[later, samples.columns[progress.queues[place]]] >= rewind.to + progress.rewound_max[place]
-    )
-    return int(samples.times[later][is_back.argmax()]) if is_back.any() else None
 
 
 def _served(step: AuditedStep, topic: str, switch: Switch) -> str:
