@@ -12,7 +12,7 @@ from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.status.capacity import Limit
 from tests.support.one_backlog import NOT_IN_THE_SERIES
 
-_RULES = ("CONSUMER_STOPPED", "CONSUMER_STALLED")
+STANDING_RULES = ("CONSUMER_STOPPED", "CONSUMER_STALLED")
 _LINES = frozenset(StandingCause)
 #: Too few waited, the backlog fell, or the members are not known.
 _NO_LINE = frozenset((Limit.NO_BACKLOG, Limit.WORKED_OFF, Limit.UNKNOWN_BACKLOG, Limit.UNKNOWN_MEMBERS))
@@ -28,7 +28,7 @@ def assert_one_cause(steps: Iterable[EvaluatedStep]) -> tuple[int, int, int]:
 def standing(step: EvaluatedStep) -> Iterator[Finding]:
     """The findings of the step that a line of the table gave, above INFO."""
     for finding in step.findings:
-        if finding.rule in _RULES and finding.cause in _LINES and finding.severity != "INFO":
+        if finding.rule in STANDING_RULES and finding.cause in _LINES and finding.severity != "INFO":
             yield finding
 
 
@@ -55,7 +55,7 @@ def bottlenecks_of_status(step: EvaluatedStep) -> int:
         return 0
     if all(finding.severity == "ERROR" and finding in [*standing(step)] for finding in wrong):
         assert step.status.more_members_help is not True, (wrong, step.status.advice)
-    if any(finding.rule not in _RULES for finding in wrong) or step.status.bottleneck in _NO_LINE:
+    if any(finding.rule not in STANDING_RULES for finding in wrong) or step.status.bottleneck in _NO_LINE:
         return 0
     lines = {LINE_OF[StandingCause(finding.cause)].bottleneck for finding in wrong if finding.cause in _LINES}
     assert step.status.bottleneck in lines, (step.status.bottleneck, wrong)

@@ -29,7 +29,8 @@ def late_command(arguments: Namespace) -> int:
     configuration, warehouse = arguments.config, Warehouse.parse(arguments.warehouse)
     steps: list[Interval] = []
     late: dict[Interval, Outcome] = {}
-    stored: StoredTables = (tables := DeltaTables(warehouse))
+    tables = DeltaTables(warehouse)
+    stored: StoredTables = tables
     with progress_on() as say:
         say("looking for late snapshots")
         if not is_nothing_late(tables, configuration, arguments.interval):

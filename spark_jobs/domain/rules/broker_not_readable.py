@@ -168,7 +168,7 @@ def _followed(step: AuditedStep, samples: OffsetSamples, queue: Place, span: Not
     rows, column = samples.inside(span.end, until), samples.columns[queue]
     of_queue = samples.times[rows], samples.consumed_to[rows, column], samples.lag[rows, column]
     times, consumed, lag = (numbers[of_queue[1] != UNKNOWN] for numbers in of_queue)
-    before = last_known(samples.consumed_to[samples.inside(step.window.read_from, span.start)])[column]
+    before = last_known(samples.consumed_to[samples.inside(step.window.read_from, span.start), [column]])[0]
     again = times[(np.diff(consumed, prepend=consumed[:1]) > 0) | (lag == 0)]
     return int(again[0]) if len(again) and consumed[0] >= before else span.end
 
