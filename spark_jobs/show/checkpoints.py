@@ -80,9 +80,11 @@ def carried_by(tables: PublishedTables, checkpoint: Checkpoint | None) -> Carrie
     return _CARRIED.validate_json(text.as_py())
 
 
-def fold_and_keep(tables: PublishedTables, checkpoint: Checkpoint | None) -> tuple[list[Incident], Carried]:
-    """Fold what the checkpoint carries and the steps since then (None: all steps), and keep a checkpoint for each day
-    that has ended since. Return all incidents that these steps can change, and what was carried.
+def fold_days(
+    tables: PublishedTables, checkpoint: Checkpoint | None
+) -> tuple[list[Incident], Carried, dict[datetime, Carried]]:
+    """Fold what the checkpoint carries and the steps since then (None: all steps). Return all incidents that these
+    steps can change, what was carried, and the state at the end of each day that has ended since.
     """
     earlier = carried = carried_by(tables, checkpoint)
     over: list[Incident] = []
@@ -91,10 +93,7 @@ def fold_and_keep(tables: PublishedTables, checkpoint: Checkpoint | None) -> tup
         part = fold_from(tables, None, carried, before=before)
         states[before] = carried = part.carried(to_micros(before))
         over += (incident for incident in part.incidents if incident.incident_id not in carried.incident_ids)
-    folded = fold_from(tables, None, carried).incidents
-    if states:
-        _keep(tables, checkpoint, states)
-    return [*folded, *over], earlier
+    return [*fold_from(tables, None, carried).incidents, *over], earlier, states
 
 
 def _ended_days(tables: PublishedTables, checkpoint: Checkpoint | None) -> Iterator[datetime]:
@@ -107,8 +106,10 @@ def _ended_days(tables: PublishedTables, checkpoint: Checkpoint | None) -> Itera
             yield before
 
 
-def _keep(tables: PublishedTables, checkpoint: Checkpoint | None, states: dict[datetime, Carried]) -> None:
-    """Write the new checkpoints alongside the older ones, if they are young, or the first of their month."""
+def keep(tables: PublishedTables, checkpoint: Checkpoint | None, states: Mapping[datetime, Carried]) -> None:
+    """Write the new checkpoints alongside the older ones, if they are young, or the first of their month. What is over
+    in them must be in the table of incidents before, as nothing folds it again.
+    """
     newest = max(states)
 
     def is_kept(before: datetime) -> bool:

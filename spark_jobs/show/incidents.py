@@ -12,6 +12,7 @@ from spark_jobs.domain.coverage import COMPLETE_SHARE, Coverage
 from spark_jobs.domain.incidents.carried import CHANGEABLE, Carried
 from spark_jobs.domain.incidents.fold import in_order
 from spark_jobs.domain.incidents.team_routes import TeamRoute, with_teams
+from spark_jobs.domain.incidents.trends import IncidentSpan
 from spark_jobs.domain.incidents.values import CauseTime, Incident, IncidentPart
 from spark_jobs.domain.model.intervals import EVER, Interval
 from spark_jobs.domain.model.severities import SEVERITIES
@@ -20,17 +21,16 @@ from spark_jobs.domain.phrases import did_you_mean
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.pipeline.publish.claims import claim_incidents
-from spark_jobs.show.checkpoints import carried_by, checkpoint_at, fold_and_keep, fold_from
+from spark_jobs.show.checkpoints import carried_by, checkpoint_at, fold_days, fold_from, keep
 from spark_jobs.show.coverage import coverage_of, coverage_rows
-from spark_jobs.show.rows import GROUP
+from spark_jobs.show.rows import Row
 from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.published import PublishedTables, Scope, check_names, published_tables
-from spark_jobs.store.read.stored import Filter, StoredTables, tuples
+from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
 
 _A_MINUTE = 60 * SECOND
-_STEP = (*GROUP, "step_start", "deleted_at", "deleted_topics")
 
 
 @dataclass(frozen=True)
@@ -224,21 +224,51 @@ def publish_incidents(
     with claim_incidents(stored.folder):
         tables = published_tables(stored)
         checkpoint = None if interval is None or not stored.exists(INCIDENTS) else checkpoint_at(tables)
-        incidents, earlier = fold_and_keep(tables, checkpoint)
+        incidents, earlier, states = fold_days(tables, checkpoint)
         folded = [with_teams(routes, incident) for incident in in_order(incidents)]
         if checkpoint is None:
             stored.replace(INCIDENTS, incident_rows(folded))
         else:
             _replace(stored, folded, earlier)
+        if states:
+            keep(tables, checkpoint, states)
         return [incident for incident in folded if interval is None or was_seen_in(incident, interval)]
 
 
 def _replace(stored: StoredTables, folded: list[Incident], earlier: Carried) -> None:
     """Replace the incidents that later steps than those `earlier` can change; the others stay as they are."""
-    changed = {*earlier.incident_ids, *(incident.incident_id for incident in folded)}
-    changeable = from_micros((earlier.before or 0) - CHANGEABLE)
-    for incident_id, last_seen_at, resolved_at in tuples(stored.read(INCIDENTS, _STORED)):
-        if resolved_at is None or last_seen_at >= changeable:
-            changed.add(incident_id)
-    if changed:
+    if changed := _changeable(stored, folded, earlier):
         stored.replace(INCIDENTS, incident_rows(folded), Filter("incident_id", "IN", sorted(changed)))
+
+
+def _changeable(stored: StoredTables, folded: Iterable[Incident], earlier: Carried) -> set[str]:
+    """The ids, in the table and in the fold, of the incidents that later steps than those `earlier` can change."""
+    changeable = {*earlier.incident_ids, *(incident.incident_id for incident in folded)}
+    since = from_micros((earlier.before or 0) - CHANGEABLE)
+    for incident_id, last_seen_at, resolved_at in tuples(stored.read(INCIDENTS, _STORED)):
+        if resolved_at is None or last_seen_at >= since:
+            changeable.add(incident_id)
+    return changeable
+
+
+_SPAN = ("incident_id", *IncidentSpan._fields)
+
+
+def incident_spans(tables: PublishedTables, cluster: str | None, since: datetime) -> list[IncidentSpan]:
+    """The incidents that opened since then, of one cluster or of all (None): those that later steps than the newest
+    checkpoint's can change are folded, the others are in the table. Without a checkpoint the whole history is folded.
+    """
+    checkpoint = checkpoint_at(tables) if tables.stored.exists(INCIDENTS) else None
+    earlier = carried_by(tables, checkpoint)
+    folded = fold_from(tables, cluster, earlier).incidents
+    spans = [IncidentSpan(*(getattr(incident, name) for name in IncidentSpan._fields)) for incident in folded]
+    if checkpoint is not None:
+        changeable = _changeable(tables.stored, folded, earlier)
+        stored = rows(tables.stored.read(INCIDENTS, _SPAN, [Filter("opened_at", ">=", since)]))
+        spans += (_span(row) for row in stored if row["incident_id"] not in changeable)
+    return spans
+
+
+def _span(row: Row) -> IncidentSpan:
+    times = {name: to_micros(row[name]) for name in ("opened_at", "resolved_at")}
+    return IncidentSpan(**{name: row[name] for name in IncidentSpan._fields} | times)

@@ -10,8 +10,6 @@ from typing import Any
 from schemas import ALLOCATIONS, FINDINGS, GROUP_STATUS, QUEUE_PROGRESS, REBALANCE_INTERVALS, Table
 from spark_jobs.domain.coverage import COMPLETE_SHARE, Coverage
 from spark_jobs.domain.incidents.team_routes import TeamRoute, findings_with_teams
-from spark_jobs.domain.incidents.trends import GroupTrend
-from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.intervals import EVER, Interval, format_utc
 from spark_jobs.domain.model.severities import WORST_FIRST
@@ -20,7 +18,7 @@ from spark_jobs.runtime.version import code_version
 from spark_jobs.show import fleet, spans
 from spark_jobs.show.coverage import coverage_of, data_until_text
 from spark_jobs.show.files import whole_file
-from spark_jobs.show.incidents import IncidentQuery, published_incidents, was_seen_in
+from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.measured import Minutes, Topics, highest_of_parts, measured, topic_minutes
 from spark_jobs.show.page.groups import GroupRows
 from spark_jobs.show.page.page import PageContent, page
@@ -34,6 +32,10 @@ from spark_jobs.store.read.stored import Filter, StoredTables, rows
 GROUPS = 10_000
 #: Rows of a section, at most: of one group, and of all that have a separate page.
 ROWS_OF_ONE, ROWS_OF_ALL = 20_000, 200_000
+
+
+#: Four whole weeks.
+_TREND_DAYS = 28
 
 
 def report(
@@ -60,8 +62,10 @@ def report(
     progress("reading their samples")
     samples = measured(stored, [group_of(row) for row in chosen], interval)
     progress("folding the findings to incidents")
-    query = IncidentQuery(None, scope.cluster, scope.consumer_group, routes=routes)
-    incidents, trends = _incidents_and_trends(tables, requested, query)
+    incidents = published_incidents(
+        tables, IncidentQuery(requested, scope.cluster, scope.consumer_group, routes=routes)
+    )
+    weeks = last_days(tables, scope, _TREND_DAYS, before=interval.end)
     covered = coverage_of(tables, replace(scope, interval=requested), now or EVER.end, complete_share)
     progress("drawing")
     return page(
@@ -78,7 +82,7 @@ def report(
             versions=tables.versions,
             code_version=code_version(),
             incidents=incidents,
-            trends=trends,
+            trends=published_trends(tables, scope, weeks),
         )
     )
 
@@ -201,18 +205,3 @@ def _nothing_audited(tables: PublishedTables, scope: Scope, interval: Interval) 
         f"nothing was audited in {interval}: the first audited step began at "
         f"{format_utc(first_step)}, the last at {format_utc(last_step)}"
     )
-
-
-#: Four whole weeks.
-_DAYS = 28
-
-
-def _incidents_and_trends(
-    tables: PublishedTables, interval: Interval, query: IncidentQuery
-) -> tuple[list[Incident], list[GroupTrend]]:
-    """The interval's incidents, newest first, and the trends before its end, worst first; folded once."""
-    days = last_days(tables, query, _DAYS, before=interval.end)
-    span = Interval(min(days.start, interval.start), max(days.end, interval.end))
-    incidents = published_incidents(tables, replace(query, interval=span))
-    trends = published_trends(tables, query, days, incidents)
-    return [incident for incident in incidents if was_seen_in(incident, interval)], trends

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from schemas import GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.domain.incidents.trends import Group, GroupTrend, GroupWeek, IntervalColumns, StepColumns, trends, weeks
-from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.intervals import Interval, duration_text
 from spark_jobs.domain.model.statuses import Status
 from spark_jobs.domain.model.window import SECOND, from_micros, to_micros
 from spark_jobs.domain.phrases import UNKNOWN, count, number_text, rate_text
 from spark_jobs.errors import NothingPublishedError
 from spark_jobs.show.coverage import observed_seconds
-from spark_jobs.show.incidents import IncidentQuery, published_incidents
+from spark_jobs.show.incidents import incident_spans
 from spark_jobs.show.rows import GROUP
 from spark_jobs.show.tabular import Tabular
 from spark_jobs.store.arrow import micros_of, one_array
@@ -71,33 +70,31 @@ def trends_of(
     """One trend per group, those that got worse first; raises `NothingPublishedError` for unknown names."""
     tables = published_tables(stored)
     interval = last_days(tables, names, days)
-    progress("reading the findings")
-    query = IncidentQuery(interval, names.cluster, names.consumer_group)
-    incidents = published_incidents(tables, query)
-    progress("reading the rebalance intervals")
-    return Trends(published_trends(tables, query, interval, incidents))
+    progress("reading incidents and rebalance intervals")
+    return Trends(published_trends(tables, names, interval))
 
 
-def published_trends(
-    tables: PublishedTables, names: Scope, interval: Interval, incidents: Sequence[Incident]
-) -> list[GroupTrend]:
-    """One trend per group, those that got worse first. `interval`: `last_days`; `incidents`: those seen in it."""
+def published_trends(tables: PublishedTables, names: Scope, interval: Interval) -> list[GroupTrend]:
+    """One trend per group, those that got worse first. `interval`: `last_days`."""
     scope = replace(names, interval=interval)
     intervals = tables.read(REBALANCE_INTERVALS, scope, _COLUMNS)
     steps, audited = observed_seconds(tables, scope), tables.read(GROUP_STATUS, scope, GROUP)
     groups = sorted({group for rows in (audited, intervals, steps) for group in _distinct_groups(rows)[0]})
     spans = weeks(to_micros(interval.start), to_micros(interval.end))
+    incidents = incident_spans(tables, names.cluster, interval.start)
     return trends(groups, spans, _columns(intervals, groups), _step_columns(steps, groups), incidents)
 
 
 def last_days(tables: PublishedTables, names: Scope, days: int, before: datetime | None = None) -> Interval:
     """The days before the end of the newest step of these groups, or of their last step `before` a time."""
     check_names(tables, names.ever)
-    conditions = [] if before is None else [Filter("step_start", "<", before)]
-    steps = tables.read(GROUP_STATUS, names.ever, ["step_start"], conditions)["step_start"]
-    if not len(steps):
+    steps = [group.last_step for group in tables.groups() if names.names.items() <= group._asdict().items()]
+    if before is not None and any(step >= before for step in steps):
+        earlier = tables.read(GROUP_STATUS, names.ever, ["step_start"], [Filter("step_start", "<", before)])
+        steps = [from_micros(int(micros_of(earlier["step_start"]).max()))] if len(earlier) else []
+    if not steps:
         raise NothingPublishedError("no group was audited: there is no trend")
-    end = from_micros(int(micros_of(steps).max())) + tables.grid.length
+    end = max(steps) + tables.grid.length
     return Interval(end - timedelta(days=days), end)
 
 

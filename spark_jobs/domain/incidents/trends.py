@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.history import Mask, Numbers
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.window import HOUR, SECOND
@@ -37,6 +36,17 @@ class StepColumns(NamedTuple):
     group: Numbers
     start: Numbers
     observed: Numbers
+
+
+class IncidentSpan(NamedTuple):
+    """From when to when an incident lasted (`resolved_at` None: it is open), and whose it is."""
+
+    cluster: str
+    consumer_groups: Sequence[str]
+    rule: str
+    severity: str
+    opened_at: int
+    resolved_at: int | None
 
 
 class GroupWeek(NamedTuple):
@@ -88,7 +98,7 @@ def trends(
     spans: Sequence[tuple[int, int]],
     intervals: IntervalColumns,
     steps: StepColumns,
-    incidents: Iterable[Incident],
+    incidents: Iterable[IncidentSpan],
 ) -> list[GroupTrend]:
     """One per group, what got worse first. The spans follow each other; no interval or step crosses one's bounds."""
     counted = _counted(intervals, steps, spans, len(groups) * len(spans))
@@ -103,7 +113,7 @@ def trends(
     )
 
 
-def _week(span: tuple[int, int], counts: _Counts, opened: Sequence[Incident]) -> GroupWeek:
+def _week(span: tuple[int, int], counts: _Counts, opened: Sequence[IncidentSpan]) -> GroupWeek:
     (start, end), (wrong, observed, rebalances, queues_moved) = span, counts
     rollouts = [incident for incident in opened if incident.rule == rollout.RULE.name]
     faults = [incident for incident in opened if incident not in rollouts or incident.severity != INFO]
@@ -145,10 +155,10 @@ def _counted(
 
 
 def _opened(
-    incidents: Iterable[Incident], spans: Sequence[tuple[int, int]]
-) -> defaultdict[tuple[Group, int], list[Incident]]:
+    incidents: Iterable[IncidentSpan], spans: Sequence[tuple[int, int]]
+) -> defaultdict[tuple[Group, int], list[IncidentSpan]]:
     """By group and week the incidents that opened then."""
-    by_group_and_week: defaultdict[tuple[Group, int], list[Incident]] = defaultdict(list)
+    by_group_and_week: defaultdict[tuple[Group, int], list[IncidentSpan]] = defaultdict(list)
     for incident in incidents:
         for number, (start, end) in enumerate(spans):
             if start <= incident.opened_at < end:

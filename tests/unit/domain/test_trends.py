@@ -1,7 +1,6 @@
 """Weeks of made intervals and incidents: what is counted, by hand. Times are hours after 2026-03-01T10:00."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -10,16 +9,15 @@ from spark_jobs.domain.incidents.trends import (
     Group,
     GroupTrend,
     GroupWeek,
+    IncidentSpan,
     IntervalColumns,
     StepColumns,
     trends,
     weeks,
 )
-from spark_jobs.domain.incidents.values import Incident
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import HOUR
 from tests.support.times import START
-from tests.unit.test_incidents import incident
 
 #: Group, start, end, wrong, rebalance, queues moved.
 Row = tuple[str, float, float, bool, bool, int]
@@ -47,7 +45,7 @@ def columns(groups: Sequence[Group], rows: Sequence[Row]) -> IntervalColumns:
     )
 
 
-def trends_of(*rows: Row, seen: Sequence[Seen], incidents: Sequence[Incident] = ()) -> list[GroupTrend]:
+def trends_of(*rows: Row, seen: Sequence[Seen], incidents: Sequence[IncidentSpan] = ()) -> list[GroupTrend]:
     groups = [("eu", name) for name in dict.fromkeys(row[0] for row in rows)]
     places = {name: place for place, (_, name) in enumerate(groups)}
     steps = StepColumns(
@@ -58,9 +56,9 @@ def trends_of(*rows: Row, seen: Sequence[Seen], incidents: Sequence[Incident] = 
     return trends(groups, TWO_WEEKS, columns(groups, rows), steps, incidents)
 
 
-def opened(begin: float, end: float | None, *groups: str) -> Incident:
+def opened(begin: float, end: float | None, *groups: str) -> IncidentSpan:
     resolved = None if end is None else hours(end)
-    return incident(opened_at=hours(begin), resolved_at=resolved, consumer_groups=groups)
+    return IncidentSpan("eu", groups, "CONSUMER_STALLED", WARN, hours(begin), resolved)
 
 
 def test_weeks_are_counted_back_from_the_end() -> None:
@@ -101,7 +99,7 @@ def test_incidents_count_where_they_opened() -> None:
 
 
 def test_rollouts_are_counted_apart_unless_they_cost_something() -> None:
-    found = [replace(opened(1, 2, "g"), rule="ROLLOUT", severity=severity) for severity in (INFO, INFO, WARN)]
+    found = [opened(1, 2, "g")._replace(rule="ROLLOUT", severity=severity) for severity in (INFO, INFO, WARN)]
     (one,) = trends_of(("g", 0, 1, False, False, 0), seen=[("g", 0, 1)], incidents=[*found, opened(3, None, "g")])
     assert [(week.incidents, week.rollouts) for week in one.weeks] == [(2, 3), (0, 0)]
     assert one.weeks[0].seconds_to_resolve == 3600

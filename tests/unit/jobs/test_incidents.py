@@ -22,6 +22,7 @@ from spark_jobs.show.checkpoints import checkpoint_at, fold_from
 from spark_jobs.show.incidents import (
     IncidentQuery,
     incident_rows,
+    incident_spans,
     incidents_and_unknown,
     publish_incidents,
     severities_in,
@@ -94,10 +95,35 @@ def test_a_run_continues_from_the_table_as_if_it_read_the_whole_history(tmp_path
         assert by_id(read) == by_id(whole)
         open_now = incidents_and_unknown(tables, IncidentQuery(is_open=True)).incidents
         assert {one.incident_id for one in open_now} == {row["incident_id"] for row in open_rows(whole)}
+        spans = incident_spans(published_tables(tables), None, at(0))
+        assert {(span.opened_at, span.resolved_at, *span.consumer_groups) for span in spans} == times_of(whole)
+        assert len(spans) == len(whole)
     assert len(tables.read(CHECKPOINTS, ["before"])) == 4
     newest = published_tables(tables)
     assert newest.checkpoint is not None
     assert sorted(newest.groups()) == sorted(audited_groups(newest.group_spans(None)))
+
+
+def test_a_run_that_is_killed_while_it_publishes_incidents_loses_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The incident of the first day is over when the run that ends the second day fails; the next run is well."""
+    tables = delta_tables(str(tmp_path))
+    publish_hours(tmp_path, range(20), offline=range(3, 6))
+    publish_incidents(tables, (), hour(19))
+    publish_hours(tmp_path, range(20, 50), offline=range(22, 24))
+    with monkeypatch.context() as broken:
+        broken.setattr("spark_jobs.show.incidents.incident_rows", full_disk)
+        with pytest.raises(OSError, match="disk is full"):
+            publish_incidents(tables, (), hour(49))
+    publish_incidents(tables, (), hour(49))
+    read = tables.read(INCIDENTS, INCIDENTS.columns)
+    assert len(read) == 2
+    assert by_id(read.cast(whole_history(tmp_path).schema)) == by_id(whole_history(tmp_path))
+
+
+def full_disk(*_: object) -> None:
+    raise OSError("the disk is full")
 
 
 @pytest.mark.parametrize(
@@ -150,6 +176,14 @@ def whole_history(warehouse: Path) -> pa.Table:
 
 def by_id(rows: pa.Table) -> list[dict[str, Any]]:
     return sorted(rows_of(rows), key=lambda row: str(row["incident_id"]))
+
+
+def times_of(rows: pa.Table) -> set[tuple[int, int | None, str]]:
+    """When each incident opened and was resolved, and its only group."""
+    return {
+        (to_micros(row["opened_at"]), row["resolved_at"] and to_micros(row["resolved_at"]), *row["consumer_groups"])
+        for row in rows_of(rows)
+    }
 
 
 def open_rows(rows: pa.Table) -> list[dict[str, Any]]:
