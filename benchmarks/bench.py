@@ -31,7 +31,7 @@ LONG_ROUNDS = 3
 class Bench:
     """`full_fleet` is the fleet that the others are parts of. `sizes` of it are audited: the last one is all of it.
 
-    `before`: the folder of the commit that this one is compared with.
+    `before`: the folder of the commit that this one is compared with. `history_hours`: steps of the old warehouse.
     """
 
     root: Path
@@ -41,6 +41,7 @@ class Bench:
     sizes: Sequence[float] = SIZES
     test_log: Path | None = None
     before: Path | None = None
+    history_hours: int = 8_760
     _made: dict[str, Fleet] = field(default_factory=dict)
     _files: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 

@@ -24,6 +24,7 @@ examples:
   python -m benchmarks                      # a fleet-day: 2.16 million membership snapshots, 34.6 million samples
   python -m benchmarks --quick              # 3 minutes: does it work, what is paid before the data is
   python -m benchmarks --only scan gate     # two measures
+  python -m benchmarks --only year          # a warehouse of 8,760 steps ÷ one of a day
   git worktree add /tmp/before COMMIT && python -m benchmarks --before /tmp/before
   python -m benchmarks --groups 100 --hours 6 --rounds 5 --directory /data/scratch
 """
@@ -31,7 +32,11 @@ examples:
 
 def wanted(names: Sequence[str] | None, *, quick: bool) -> list[Measure]:
     """The measures that were asked for, in the order of the table."""
-    return [measure for measure in MEASURES if (measure.name in names if names else measure.is_quick or not quick)]
+    return [
+        measure
+        for measure in MEASURES
+        if (measure.name in names or measure.family in names if names else measure.is_quick or not quick)
+    ]
 
 
 def results(bench: Bench, measures: Sequence[Measure]) -> Iterator[Result]:
@@ -57,11 +62,11 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    names = [measure.name for measure in MEASURES]
+    names = [*dict.fromkeys(name for measure in MEASURES for name in (measure.family, measure.name) if name)]
     parser.add_argument("--quick", action="store_true", help="20 groups × 1 h, one round, what is done in 3 minutes")
     parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=", ".join(names))
     parser.add_argument("--groups", type=int, metavar="N", help="groups of the largest fleet (500)")
-    parser.add_argument("--hours", type=int, metavar="N", help="length of its history (24)")
+    parser.add_argument("--hours", type=int, metavar="N", help="length of its history (24; year: 8,760)")
     parser.add_argument("--rounds", type=int, metavar="N", help="how often a time is taken; the median counts (5)")
     parser.add_argument("--directory", type=Path, help="where the fleets are made, and deleted afterwards (temporary)")
     parser.add_argument("--before", type=Path, metavar="DIR", help="a checkout of the commit to compare with")
@@ -82,6 +87,7 @@ def _bench(arguments: argparse.Namespace, root: Path, measures: Sequence[Measure
         SIZES if any(measure.name == "groups" for measure in measures) else SIZES[-1:],
         arguments.test_log,
         arguments.before,
+        arguments.hours or Bench.history_hours,
     )
 
 

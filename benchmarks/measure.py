@@ -43,6 +43,12 @@ class Measure:
     is_quick: bool = False
 
     @property
+    def family(self) -> str:
+        """The name that several of them share: `year` of `year-status`; empty: it stands alone."""
+        family, dash, _ = self.name.partition("-")
+        return family if dash else ""
+
+    @property
     def goal(self) -> str:
         """The limit with its unit; empty where there is none."""
         return "" if self.limit is None else f"≤ {self.with_unit(self.limit)}"

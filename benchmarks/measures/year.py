@@ -1,20 +1,23 @@
 """Processor time of an answer in an old warehouse ÷ in one of a day: both end with the same steps."""
 
+import os
 import resource
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.bench import Bench
 from benchmarks.errors import NotMeasuredError
 from benchmarks.history import PublishedHistory
 from benchmarks.measure import CallResults
-from benchmarks.process import PROJECT, MeasurementError
-from benchmarks.sides import Side
+from benchmarks.process import PROJECT, MeasurementError, watched
 from benchmarks.times import Times
 
 _DAY = 24
+#: Stands for the folder of one of the two.
+_WAREHOUSE = "{warehouse}"
+_MIB = 1 << 20
+#: Exit codes: 2 is a warning.
+_ANSWERED = (0, 2)
 #: What a run does with the incidents, after it has published its step.
 _FOLD = (
     "import sys; from spark_jobs.domain.model.intervals import Interval; "
@@ -26,15 +29,7 @@ _FOLD = (
 
 def incidents_of_run(bench: Bench) -> CallResults:
     """The incidents that a run brings up to date after it has published the newest step, in a process of its own."""
-
-    def fold(warehouse: Path) -> None:
-        newest = str(PublishedHistory(1, 1).newest)
-        line = [sys.executable, "-c", _FOLD, str(warehouse), newest]
-        answer = subprocess.run(line, check=False, capture_output=True, text=True, cwd=PROJECT)
-        if answer.returncode:
-            raise MeasurementError(f"the incidents of {warehouse} were not published:\n{answer.stderr[-2000:]}")
-
-    return _ratio(bench, fold)
+    return _ratio(bench, "-c", _FOLD, _WAREHOUSE, str(PublishedHistory(1, 1).newest))
 
 
 def status(bench: Bench) -> CallResults:
@@ -78,30 +73,44 @@ def maintain(bench: Bench) -> CallResults:
 
 
 def _of_command(bench: Bench, command: str, *options: str) -> CallResults:
-    return _ratio(bench, lambda warehouse: Side("now").cold(command, "--warehouse", str(warehouse), *options))
+    return _ratio(bench, "-m", "spark_jobs.cli", command, "--warehouse", _WAREHOUSE, *options)
 
 
-def _ratio(bench: Bench, answer: Callable[[Path], object]) -> CallResults:
-    """Both warehouses in turns; the first round does not count, as it reads files and makes what stays."""
-
-    def seconds(warehouse: Path) -> float:
-        before = _processor_seconds()
-        answer(warehouse)
-        return _processor_seconds() - before
-
-    hours = bench.full_fleet.hours
-    if hours <= _DAY:
+def _ratio(bench: Bench, *arguments: str) -> CallResults:
+    """Python with these arguments on both warehouses in turns; the first round does not count, as it reads files and
+    makes what stays.
+    """
+    if bench.history_hours <= _DAY:
         raise NotMeasuredError("a history of more than a day was not asked for (--hours)")
-    warehouses = [_history(bench, steps) for steps in (hours, _DAY)]
-    rounds = [[seconds(warehouse) for warehouse in warehouses] for _ in range(1 + bench.rounds)][1:]
-    old, new = map(Times, zip(*rounds, strict=True))
-    return CallResults.ratio(old, new, f"{hours:,} steps and {_DAY} of {bench.full_fleet.groups} groups")
+    warehouses = [_history(bench, steps) for steps in (bench.history_hours, _DAY)]
+    rounds = [[_used(warehouse, arguments) for warehouse in warehouses] for _ in range(1 + bench.rounds)][1:]
+    (old, old_bytes), (new, new_bytes) = (zip(*of_warehouse, strict=True) for of_warehouse in zip(*rounds, strict=True))
+    memory = f"at most {max(old_bytes) / _MIB:,.0f} and {max(new_bytes) / _MIB:,.0f} MiB"
+    return CallResults.ratio(Times(old), Times(new), memory, _size(bench, warehouses[0]))
+
+
+def _used(warehouse: Path, arguments: tuple[str, ...]) -> tuple[float, int]:
+    """Seconds of processor time of all its processes, and the most bytes that they held."""
+    line = [sys.executable, *(str(warehouse) if each == _WAREHOUSE else each for each in arguments)]
+    before = _processor_seconds()
+    ran = watched(line, os.environ | {"PYTHONPATH": str(PROJECT)})
+    if ran.code not in _ANSWERED:
+        raise MeasurementError(f"{' '.join(line)} ended with {ran.code}:\n{ran.errors[-2000:]}")
+    return _processor_seconds() - before, ran.peak_bytes
 
 
 def _processor_seconds() -> float:
     """Of all processes that this one has started and that ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def _size(bench: Bench, warehouse: Path) -> str:
+    """How large the old warehouse is."""
+    files = [*warehouse.rglob("*.parquet")]
+    logs = sum(file.stat().st_size for file in warehouse.glob("*/_delta_log/*"))
+    steps = f"{bench.history_hours:,} steps and {_DAY} of {bench.full_fleet.groups} groups"
+    return f"{steps}; {len(files):,} files, {logs / _MIB:,.0f} MiB of logs"
 
 
 def _history(bench: Bench, steps: int) -> Path:
