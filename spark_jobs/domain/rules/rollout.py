@@ -1,5 +1,6 @@
 """ROLLOUT: new members replace those of a group within a time, as in a deployment; and what that cost."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -213,10 +214,18 @@ def _lock_wait(step: AuditedStep, rollout: Rollout) -> float:
 
 
 def _detail(finding: Finding) -> str:
-    """How many members it replaced, and in how many waves; empty: it has no measures."""
+    """How many members it replaced, in how many waves, and its price; empty: it has no measures."""
     measures = dict(finding.evidence.measures or ())
-    replaced, waves = (measures.get(name) for name in ("members_replaced", "waves"))
-    return f"{count(int(replaced), 'member')} in {count(int(waves), 'wave')}" if replaced and waves else ""
+    names = ("members_replaced", "waves", "queues_moved", "minimum_moves")
+    replaced, waves, moved, least = (int(measures.get(name) or 0) for name in names)
+    if not replaced or not waves:
+        return ""
+    detail = f"{count(replaced, 'member')} in {count(waves, 'wave')}, {count(moved, 'queue move')} ({least:,} needed)"
+    if pause := measures.get("longest_pause_seconds"):
+        detail += f", a queue paused for {math.ceil(pause):,} s at most"
+    if again := measures.get("consumed_again_max"):
+        detail += f", {count(int(again), 'message')} consumed again at most"
+    return detail
 
 
 RULE = Rule(

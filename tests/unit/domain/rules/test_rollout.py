@@ -227,8 +227,9 @@ def test_a_queue_that_the_new_members_never_consume_is_no_symptom() -> None:
     assert (roots["CONSUMER_STOPPED"], roots["ROLLOUT"]) == (None, None)
 
 
-def test_the_headline_says_how_many_and_in_how_many_waves() -> None:
+def test_the_headline_says_what_it_cost() -> None:
     (finding,) = findings(step_of(HOST_BY_HOST), [RULE])
     assert RULE.detail is not None
-    assert RULE.detail(finding) == "2 members in 2 waves"
+    again = "160 messages consumed again at most"
+    assert RULE.detail(finding) == f"2 members in 2 waves, 8 queue moves (4 needed), {again}"
     assert RULE.detail(finding._replace(evidence=finding.evidence._replace(measures=None))) == ""
