@@ -19,8 +19,7 @@ _RUNS, _EVEN = 3, 1.5
 def absences(step: AuditedStep) -> Sequence[Time]:
     """The maximal times of the window without a connection, in order (microseconds)."""
     empty = [interval for interval in step.intervals if interval.status == Status.REPLAYED and not interval.members]
-    memberships = (span for spans in step.memberships.values() for span in spans)
-    connected = [(span.start, span.end) for span in memberships if empty and span.state.connections]
+    connected = [span.time for span in step.membership_spans if empty and span.state.connections]
     return offline_times(((interval.start, interval.end) for interval in empty), connected)
 
 
@@ -49,7 +48,7 @@ def is_unused(step: AuditedStep, until: int) -> bool:
     messages have offsets below the oldest message that the broker keeps, or none was ever committed. A group without
     offsets that gets members in the window is new.
     """
-    starts = [span.start for spans in step.memberships.values() for span in spans if span.state.connections]
+    starts = [span.start for span in step.membership_spans if span.state.connections]
     if not step.memberships or any(start < until for start in starts):
         return False
     topics = (topic for topic in step.history.offsets if not topic.startswith(RETRY))

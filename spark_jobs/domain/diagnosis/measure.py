@@ -101,9 +101,7 @@ def _filtered_topics(step: AuditedStep) -> Set[str]:
 @cached_with_value
 def pulling_by_hand(step: AuditedStep) -> Sequence[Time]:
     """The times in which the application decides when members pull."""
-    memberships = (span for spans in step.memberships.values() for span in spans)
-    by_hand = (span for span in memberships if span.state.consume_type == PULLS_BY_HAND)
-    return joined((span.start, span.end) for span in by_hand)
+    return joined(span.time for span in step.membership_spans if span.state.consume_type == PULLS_BY_HAND)
 
 
 def _owner(standing: Standing) -> Owner:
@@ -201,7 +199,7 @@ def _reported(
     step: AuditedStep, standing: Standing, client_id: str, seen: slice, reports: _Reports, *, by_hand: bool
 ) -> dict[str, Any]:
     client = step.history.clients[client_id]
-    states = [client.series.states[code] for code in client.series.codes[seen].tolist()]
+    states = client.series.at(seen)
     answers = [state for state in states if state.answered and state.in_group is not False]
     if len(answers) <= _MOST * len(states):
         ghosts = sum(state.in_group is False for state in states)

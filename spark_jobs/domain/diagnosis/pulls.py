@@ -80,8 +80,7 @@ def has_few_in_hand(step: AuditedStep, finding: Finding) -> bool:
 
 
 def _are_threads_idle(client: ClientHistory, seen: slice) -> bool:
-    states = [client.series.states[code] for code in client.series.codes[seen].tolist()]
-    threads = [state.consume_threads for state in states if state.consume_threads]
+    threads = [state.consume_threads for state in client.series.at(seen) if state.consume_threads]
     busy = busy_threads(status_samples(client), len(client.series.times))[seen]
     known = busy[~np.isnan(busy)]
     return bool(threads and len(known) and np.median(known) * 100 <= min(threads) * _IDLE_PERCENT)
@@ -90,11 +89,11 @@ def _are_threads_idle(client: ClientHistory, seen: slice) -> bool:
 def _pulled(client: ClientHistory, seen: slice, topic: str) -> Pulled | None:
     """Messages and time of a pull on average; None: the client does not report its pulls of the topic."""
     rates = [
-        (status.pull_tps, status.pull_rt_ms, client.series.states[code].pull_interval_ms or 0, queues)
-        for statuses, code in zip(client.samples.statuses[seen], client.series.codes[seen].tolist(), strict=True)
+        (status.pull_tps, status.pull_rt_ms, state.pull_interval_ms or 0, queues)
+        for statuses, state in zip(client.samples.statuses[seen], client.series.at(seen), strict=True)
         for status in statuses or ()
         if status.topic == topic and status.pull_tps and status.pull_rt_ms
-        for queues in [sum(own.topic == topic and not own.dropped for own in client.series.states[code].owned or ())]
+        for queues in [sum(own.topic == topic and not own.dropped for own in state.owned or ())]
         if queues
     ]
     if not rates:

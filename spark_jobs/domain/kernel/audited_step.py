@@ -257,6 +257,11 @@ class AuditedStep:
         ]
 
     @cached_property
+    def membership_spans(self) -> Sequence[Span[Membership]]:
+        """Those of all brokers and proxies, one broker after the other."""
+        return [span for spans in self.memberships.values() for span in spans]
+
+    @cached_property
     def replayed(self) -> Sequence[RebalanceInterval]:
         """The intervals with an allocation."""
         return [interval for interval in self.intervals if interval.allocation is not None]

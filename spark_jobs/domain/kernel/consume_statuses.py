@@ -1,6 +1,6 @@
 """Response times and rates as clients measured them over their last minute: busy threads, slower listeners."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -89,12 +89,17 @@ def status_samples(client: ClientHistory) -> StatusSamples:
     )
 
 
+def rows_in(client: ClientHistory, start: int, end: int) -> NDArray[np.int64]:
+    """The rows of its `status_samples` in `[start, end)`, microseconds."""
+    seen = client.series.inside(start, end)
+    return np.arange(*status_samples(client).snapshot.searchsorted((seen.start, seen.stop)))
+
+
 def rows_of(client: ClientHistory, topic: str, start: int, end: int) -> NDArray[np.int64]:
-    """The rows of its `status_samples` about the topic in `[start, end)`, microseconds."""
-    samples, seen = status_samples(client), client.series.inside(start, end)
-    first, stop = np.searchsorted(samples.snapshot, (seen.start, seen.stop))
+    """Those of them about the topic."""
+    samples, rows = status_samples(client), rows_in(client, start, end)
     number = samples.topics.index(topic) if topic in samples.topics else -1
-    return np.asarray(first + np.flatnonzero(samples.topic[first:stop] == number))
+    return np.asarray(rows[samples.topic[rows] == number])
 
 
 def _most_per_call(series: Series[ClientState]) -> NDArray[np.int64]:
@@ -159,9 +164,8 @@ def slowed_listeners(
     samples, thresholds = status_samples(client), settings.thresholds
     if samples.slowest_ms < thresholds.slow_rt_ms:
         return
-    seen = client.series.inside(window.read_from, window.end)
-    first, stop = np.searchsorted(samples.snapshot, (seen.start, seen.stop))
-    rows = first + np.flatnonzero(samples.consumed_tps[first:stop] > 0)
+    rows = rows_in(client, window.read_from, window.end)
+    rows = rows[samples.consumed_tps[rows] > 0]
     if not rows.size:
         return
     rows = rows[np.argsort(samples.topic[rows], kind="stable")]
@@ -174,9 +178,9 @@ def slowed_listeners(
             _median(samples.pull_rt_ms[topic_rows[is_before]]),
         )
         slowed = topic_rows[_is_slowed(samples, topic_rows, usual, thresholds)]
-        shown = [(int(samples.snapshot[row]), _response_times(samples, row, usual)) for row in slowed.tolist()]
-        spans = (span_of_snapshot(client, snapshot, window, settings.max_gap, state) for snapshot, state in shown)
-        yield samples.topics[samples.topic[topic_rows[0]]], [span for span in spans if span.start < span.end]
+        shown = ((int(samples.snapshot[row]), _response_times(samples, row, usual)) for row in slowed.tolist())
+        topic = samples.topics[samples.topic[topic_rows[0]]]
+        yield topic, spans_of_snapshots(client, shown, window, settings.max_gap)
 
 
 def _median(values: Numbers) -> float:
@@ -204,11 +208,16 @@ def _response_times(samples: StatusSamples, row: int, usual: tuple[float, float]
     return ResponseTimes(*measured, usual[0], None if np.isnan(usual[1]) else usual[1])
 
 
-def span_of_snapshot(
-    client: ClientHistory, snapshot: int, window: StepWindow, max_gap: int, state: State
-) -> Span[State]:
-    """The span that a client's snapshot (by number) stands for: until the next one, but no longer than `max_gap`."""
-    times = client.series.times
-    seen_at = int(times[snapshot])
-    following = int(times[snapshot + 1]) if snapshot + 1 < len(times) else window.end
-    return Span(max(seen_at, window.observed_from), min(following, seen_at + max_gap, window.end), seen_at, state)
+def spans_of_snapshots(
+    client: ClientHistory, shown: Iterable[tuple[int, State]], window: StepWindow, max_gap: int
+) -> list[Span[State]]:
+    """The spans, as far as they are observed, of snapshots (by number) that show a state: until the client's next
+    snapshot, but no longer than `max_gap`.
+    """
+    times = [*client.series.moments, window.end]
+    spans = (
+        Span(max(at, window.observed_from), min(following, at + max_gap, window.end), at, state)
+        for snapshot, state in shown
+        for at, following in [times[snapshot : snapshot + 2]]
+    )
+    return [span for span in spans if span.start < span.end]

@@ -80,8 +80,7 @@ def snapshot_gaps(step: AuditedStep) -> Sequence[SnapshotGap]:
 
 def _snapshot_gaps(step: AuditedStep) -> Iterator[SnapshotGap]:
     until = step.window.end
-    members = (span.time for spans in step.memberships.values() for span in spans)
-    known = [*_captured_before(step), *members]
+    known = [*_captured_before(step), *(span.time for span in step.membership_spans)]
     yield from _gaps_of(MEMBERSHIPS, gaps([*known, *_called_before(step, known)], until), step.deleted)
     for topic in dict.fromkeys(interval.topic for interval in step.intervals if interval.is_ordinary):
         routes = (span.time for span in step.routes.get(topic, ()))
@@ -106,7 +105,7 @@ def group_coverage(step: AuditedStep) -> CoverageRow:
     taken: list[Timed] = [*history.memberships.values(), *history.offsets.values()]
     taken += (series for topic, series in history.routes.items() if topic in topics)
     seen = [times for each in taken if len(times := each.times[each.inside(*own)])]
-    members = [span.time for spans in step.memberships.values() for span in spans]
+    members = [span.time for span in step.membership_spans]
     routes = [span.time for topic in topics for span in step.routes.get(topic, ())]
     offsets = _sampled(history.offsets.values(), window, step.settings.max_gap)
     clients = _sampled((client.answers for client in history.clients.values()), window, step.settings.max_gap)

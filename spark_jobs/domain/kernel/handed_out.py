@@ -21,8 +21,7 @@ def is_handed_out(step: AuditedStep, interval: RebalanceInterval) -> bool:
 @cached_with_value
 def may_be_behind_proxies(step: AuditedStep) -> bool:
     """Return True if no broker listed a member, and the cluster has proxies that were not asked for members."""
-    listing = (span.state.connections for spans in step.memberships.values() for span in spans)
-    if by_proxies(step.memberships) or any(listing):
+    if by_proxies(step.memberships) or any(span.state.connections for span in step.membership_spans):
         return False
     proxies = (series.spans(step.window, step.settings.max_gap) for series in step.history.proxies.values())
     return any(span.state.connections for spans in proxies for span in spans)

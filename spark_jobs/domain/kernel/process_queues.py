@@ -60,8 +60,7 @@ def clock_behind_ms(client: ClientHistory, window: StepWindow, idle_ms: int) -> 
 def _behind_ms(client: ClientHistory, window: StepWindow) -> int:
     """The same of a client of which a pull seems older."""
     seen = client.series.inside(window.read_from, window.end)
-    states = (client.series.states[code] for code in set(client.series.codes[seen].tolist()))
-    listed = {queue_of(own) for state in states for own in state.owned or ()}
+    listed = {queue_of(own) for state in set(client.series.at(seen)) for own in state.owned or ()}
     return max((_behind_by_pulls(client, queue, window) for queue in listed), default=0)
 
 

@@ -109,6 +109,10 @@ class Series(Timed, Generic[State]):
             of_window[0] = Span(start, *of_window[0][1:])
         return of_window
 
+    def at(self, rows: slice) -> list[State]:
+        """The state of each of these snapshots."""
+        return [self.states[code] for code in self.codes[rows].tolist()]
+
     def runs(self, start: int, end: int, max_gap: int | None = None) -> list[Span[State]]:
         """The spans of the snapshots in `[start, end)`: each begins with the first snapshot of its run."""
         return self.spans(StepWindow(start, start, start, end), max_gap)

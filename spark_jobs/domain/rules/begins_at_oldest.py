@@ -62,8 +62,7 @@ def _is_new(step: AuditedStep, samples: OffsetSamples, oldest: TopicSamples) -> 
     before = int(samples.times[seen][0]) - step.settings.max_gap
     if not oldest.any_inside(window.read_from, before):
         return False
-    states = (span.state for spans in step.memberships.values() for span in spans if span.start < before)
-    is_listed = any(state.connections for state in states)
+    is_listed = any(span.state.connections for span in step.membership_spans if span.start < before)
     return not is_listed and not step.history.was_there_before(window, step.settings)
 
 
@@ -105,9 +104,7 @@ def _hits(step: AuditedStep, beginnings: Sequence[Beginning]) -> Iterator[RuleHi
     history, left = sum(each.backlog for each in beginnings), sum(each.left for each in beginnings)
     measures = {"history": history, "left": left}
     hint = f"{count(history, 'message')} waited when it began. {_until_when(step, beginnings, left)}"
-    is_from_the_end = any(
-        span.state.consume_from_where == FROM_THE_END for spans in step.memberships.values() for span in spans
-    )
+    is_from_the_end = any(span.state.consume_from_where == FROM_THE_END for span in step.membership_spans)
     cause = NOT_AT_THE_END if is_from_the_end else FIRST_COMMIT
     for each in beginnings:
         time = each.at, max(each.until, each.at + 1)

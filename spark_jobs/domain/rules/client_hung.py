@@ -10,7 +10,7 @@ from spark_jobs.domain.diagnosis.measure import pulling_by_hand
 from spark_jobs.domain.diagnosis.table import LINE_OF, StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import ClientReport, unwell_spans
-from spark_jobs.domain.kernel.consume_statuses import rows_of, span_of_snapshot, status_samples
+from spark_jobs.domain.kernel.consume_statuses import rows_of, spans_of_snapshots, status_samples
 from spark_jobs.domain.model.clients import HungCause
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Mask, Numbers
@@ -18,7 +18,7 @@ from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
-from spark_jobs.domain.model.window import SECOND, Lasting, Time, from_micros, overlaps, without
+from spark_jobs.domain.model.window import SECOND, Lasting, Time, common, from_micros, overlaps, without
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.links import hosts, own_client
 from spark_jobs.domain.rules.queue_owners import connections_of, owned_queues
@@ -66,12 +66,12 @@ def _broadcasting_hits(step: AuditedStep) -> Iterator[RuleHit]:
         for client_id, (times, consumes) in rates.items():
             client = step.history.clients[client_id]
             is_any_busy = np.searchsorted(busy, times - cadence) < np.searchsorted(busy, times + cadence)
-            for number in np.searchsorted(client.series.times, times[~consumes & is_any_busy]).tolist():
-                shown = span_of_snapshot(client, number, step.window, step.settings.max_gap, client_id)
-                since, until = max(shown.start, interval.start), min(shown.end, interval.end)
-                if since < until:
+            numbers = np.searchsorted(client.series.times, times[~consumes & is_any_busy]).tolist()
+            shown = ((number, client_id) for number in numbers)
+            for span in spans_of_snapshots(client, shown, step.window, step.settings.max_gap):
+                if time := common(span.time, (interval.start, interval.end)):
                     cause, topic = HungCause.NOTHING_CONSUMED, interval.topic
-                    yield RuleHit(since, until, cause, topic, client_id=client_id, implicated=client_id)
+                    yield RuleHit(*time, cause, topic, client_id=client_id, implicated=client_id)
 
 
 def _consumes(step: AuditedStep, interval: RebalanceInterval) -> Mapping[str, tuple[Numbers, Mask]]:

@@ -10,7 +10,7 @@ from spark_jobs.domain.diagnosis.standing import standing_seconds
 from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import seen_twice
-from spark_jobs.domain.kernel.consume_statuses import span_of_snapshot, status_samples
+from spark_jobs.domain.kernel.consume_statuses import rows_in, spans_of_snapshots, status_samples
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.grouped import by_key
@@ -231,24 +231,20 @@ def _failing_listeners(
     samples, thresholds = status_samples(client), settings.thresholds
     if samples.most_failed_tps * 60 < thresholds.failing_messages:
         return
-    seen = client.series.inside(window.read_from, window.end)
-    rows = np.arange(*samples.snapshot.searchsorted((seen.start, seen.stop)))
+    rows = rows_in(client, window.read_from, window.end)
     failed, consumed = samples.failed_tps[rows], samples.consumed_tps[rows]
     # NaN compares false: what is unknown does not fail.
     fails = (failed * 60 >= thresholds.failing_messages) & (failed * 100 >= consumed * thresholds.failing_percent)
     rows = rows[fails]
     for code in np.unique(samples.topic[rows]).tolist():
         if not samples.topics[code].startswith(RETRY):
-            spans: list[Span[Mapping[str, float]]] = []
-            for row in rows[samples.topic[rows] == code].tolist():
-                failed_tps, tps = float(samples.failed_tps[row]), float(samples.consumed_tps[row])
-                rate = {
-                    "failed_per_second": failed_tps,
-                    "consumed_per_second": tps,
-                    "failed_percent": failed_tps * 100 / tps,
-                }
-                spans.append(span_of_snapshot(client, int(samples.snapshot[row]), window, settings.max_gap, rate))
-            yield samples.topics[code], [span for span in spans if span.start < span.end]
+            of_topic = rows[samples.topic[rows] == code]
+            failed, consumed = samples.failed_tps[of_topic], samples.consumed_tps[of_topic]
+            columns = ("failed_per_second", "consumed_per_second", "failed_percent")
+            rates = zip(failed.tolist(), consumed.tolist(), (failed * 100 / consumed).tolist(), strict=True)
+            rate_of = (dict(zip(columns, numbers, strict=True)) for numbers in rates)
+            shown = zip(samples.snapshot[of_topic].tolist(), rate_of, strict=True)
+            yield samples.topics[code], spans_of_snapshots(client, shown, window, settings.max_gap)
 
 
 def dead_letters(step: AuditedStep) -> Span[int] | None:

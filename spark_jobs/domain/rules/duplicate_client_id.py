@@ -26,8 +26,7 @@ FIXED_INSTANCE_NAME, CLONED_PROCESS = "FIXED_INSTANCE_NAME", "CLONED_PROCESS"
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (interval, client id of several connections), and per queue that it harms; a condition per client id."""
-    spans = (span for broker_spans in step.memberships.values() for span in broker_spans)
-    repeated_ids = [(span, repeated) for span in spans if (repeated := _repeated_ids(span.state))]
+    repeated_ids = [(span, repeated) for span in step.membership_spans if (repeated := _repeated_ids(span.state))]
     for interval in step.intervals:
         if interval.allocation is None:
             yield from _hits_without_owners(interval, repeated_ids)

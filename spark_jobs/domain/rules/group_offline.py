@@ -73,7 +73,7 @@ def _cause(step: AuditedStep, end: int, cause_before: str | None, *, ran_on: boo
 
 def _listed(step: AuditedStep, start: int, end: int) -> Set[str]:
     """The client ids that a broker listed in the time."""
-    spans = (span for spans in step.memberships.values() for span in spans if span.start < end and span.end > start)
+    spans = (span for span in step.membership_spans if span.start < end and span.end > start)
     return {client_id for span in spans for client_id in span.state.client_ids}
 
 

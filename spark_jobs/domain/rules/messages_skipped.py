@@ -95,9 +95,7 @@ def _with_resets(skips: Sequence[_Skip], jumps: Sequence[Jump]) -> Sequence[_Ski
 def _begins_at_oldest(step: AuditedStep, jump: Jump) -> bool:
     """Return whether brokers say that members begin a queue without an offset at its oldest message."""
     time = jump.stood_since, jump.at
-    during = (
-        span.state for spans in step.memberships.values() for span in spans if common((span.start, span.end), time)
-    )
+    during = (span.state for span in step.membership_spans if common(span.time, time))
     return {state.consume_from_where for state in during} - {None} == {FROM_THE_BEGINNING}
 
 

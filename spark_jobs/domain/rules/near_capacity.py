@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.kernel.consume_statuses import span_of_snapshot
+from spark_jobs.domain.kernel.consume_statuses import spans_of_snapshots
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
@@ -88,11 +88,8 @@ def _runs(step: AuditedStep, client_id: str, throughput: Throughput) -> Iterator
         return
     client = step.history.clients[client_id]
     snapshots = np.searchsorted(client.series.times, throughput.responses.times[near])
-    spans = (
-        span_of_snapshot(client, snapshot, step.window, step.settings.max_gap, place)
-        for snapshot, place in zip(snapshots.tolist(), near.tolist(), strict=True)
-    )
-    yield from islands(span for span in spans if span.start < span.end)
+    shown = zip(snapshots.tolist(), near.tolist(), strict=True)
+    yield from islands(spans_of_snapshots(client, shown, step.window, step.settings.max_gap))
 
 
 def _hit_of_run(

@@ -77,12 +77,8 @@ def _missing_hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 def _is_wanted(step: AuditedStep, interval: RebalanceInterval) -> bool:
     """Return whether a connected member subscribes to the topic in the interval."""
-    return any(
-        span.state.connections and interval.topic in span.state.topics
-        for spans in step.memberships.values()
-        for span in spans
-        if common((span.start, span.end), (interval.start, interval.end))
-    )
+    during = (span.state for span in step.membership_spans if common(span.time, (interval.start, interval.end)))
+    return any(state.connections and interval.topic in state.topics for state in during)
 
 
 MEMBERS_UNSEEN = Rule(

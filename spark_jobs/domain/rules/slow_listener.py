@@ -9,7 +9,7 @@ import numpy as np
 from spark_jobs.domain.diagnosis.scaling import departures, who_left, without_effect
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import busy_spans, seen_twice
-from spark_jobs.domain.kernel.consume_statuses import ResponseTimes, slowed_listeners, status_samples
+from spark_jobs.domain.kernel.consume_statuses import ResponseTimes, rows_in, slowed_listeners, status_samples
 from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import RETRY, ClientHistory
@@ -104,11 +104,10 @@ def _is_popped_again(step: AuditedStep, span: Span[BusyClient]) -> str | None:
 def _has_fewer_threads(step: AuditedStep, client_id: str, span: Span[BusyClient]) -> str | None:
     """A sentence, if each of the other clients last reported at least twice as many consume threads."""
     own, thread_counts = span.state.consume_threads, list[int]()
-    for each in (client for other, client in step.history.clients.items() if other != client_id):
-        rows = each.series.inside(span.start, span.end)
-        threads = (each.series.states[code].consume_threads for code in each.series.codes[rows][::-1].tolist())
-        thread_counts += [next((number for number in threads if number), 0)]
-    least = min((number for number in thread_counts if number), default=0)
+    for series in (client.series for other, client in step.history.clients.items() if other != client_id):
+        reported = (state.consume_threads for state in series.at(series.inside(*span.time)))
+        thread_counts += [*filter(None, reported)][-1:]
+    least = min(thread_counts, default=0)
     return f"It has {count(own, 'consume thread')}, other members have {least:,} or more." if least >= 2 * own else None
 
 
@@ -130,8 +129,7 @@ def _had_more_threads(step: AuditedStep, span: Span[BusyClient]) -> str | None:
 
 def _starves(client: ClientHistory, span: Span[BusyClient]) -> str | None:
     """A sentence on the topic that keeps nearly all busy threads, which other topics of the client share."""
-    samples, seen = status_samples(client), client.series.inside(span.start, span.end)
-    rows = slice(*samples.snapshot.searchsorted((seen.start, seen.stop)))
+    samples, rows = status_samples(client), rows_in(client, *span.time)
     rate = np.nan_to_num(np.maximum(samples.consumed_tps, samples.pull_tps)[rows])
     threads = np.nan_to_num(samples.message_ms[rows]) * rate
     of_topic, rate_of = (np.bincount(samples.topic[rows], each, len(samples.topics)) for each in (threads, rate))
@@ -153,8 +151,7 @@ def _starves(client: ClientHistory, span: Span[BusyClient]) -> str | None:
 def _became_slower(step: AuditedStep, client: ClientHistory, span: Span[BusyClient]) -> str | None:
     """A sentence, if a message of the topic that takes most threads took much longer than at the step's beginning."""
     samples, thresholds, times = status_samples(client), step.settings.thresholds, client.series.times
-    seen = client.series.inside(step.window.start, span.end)
-    rows = np.arange(*samples.snapshot.searchsorted((seen.start, seen.stop)))
+    rows = rows_in(client, step.window.start, span.end)
     rows = rows[samples.consumed_tps[rows] > 0]
     if not rows.size:
         return None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.consume_statuses import status_samples
+from spark_jobs.domain.kernel.consume_statuses import rows_in, status_samples
 
 MINUTE_MS = 60_000
 
@@ -28,14 +28,13 @@ def reported(step: AuditedStep) -> Reported:
     """The reports of the group's listeners."""
     longest, fails, slow = dict[str, float](), False, dict[str, tuple[float, int]]()
     for client_id, client in sorted(step.history.clients.items()):
-        samples, seen = status_samples(client), client.series.inside(step.window.read_from, step.window.end)
-        rows = range(*np.searchsorted(samples.snapshot, (seen.start, seen.stop)).tolist())
-        if rows:
+        samples, rows = status_samples(client), rows_in(client, step.window.read_from, step.window.end)
+        if len(rows):
             longest[client_id] = float(np.fmax.reduce(samples.consume_rt_ms[rows]))
         fails = fails or bool((samples.failed_tps[rows] > 0).any())
         excess = [
             (float(samples.consume_rt_ms[row]), minutes)
-            for row in rows
+            for row in rows.tolist()
             for state in [client.series.states[client.series.codes[samples.snapshot[row]]]]
             for minutes in [None if state.consume_orderly else state.consume_timeout_minutes]
             if minutes is not None and samples.consume_rt_ms[row] > minutes * MINUTE_MS
