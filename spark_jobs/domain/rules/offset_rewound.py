@@ -1,7 +1,6 @@
 """OFFSET_REWOUND: a group's offset went back, so messages are consumed again."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -35,22 +34,27 @@ TO_MINIMUM, HAND_OVER, RESET = "TO_MINIMUM", "HAND_OVER", "RESET"
 
 
 class Rewind(NamedTuple):
-    """The greatest rewind of a queue: the sample at `at` (microseconds) showed it, with the offset `to`. `minimum`:
-    the oldest offset that the broker had, None: unknown. `switch`: another process began to serve the broker around it.
-    `lost_end`: the end offset fell, too. `beyond_end`: the offset of before was beyond the end. `pace`: messages that
-    are consumed in a collection interval. `falls`: the samples at which the offset fell to just the same one, after it
-    had returned at once. `again_at`: the first sample of the step that shows it where it was, None: there is none.
+    """The greatest rewind of the queue at a `place` of an interval's lists: the sample at `at` (microseconds) showed
+    it, with the offset `to`, `by` so many messages less. `minimum`: the oldest offset that the broker had, None:
+    unknown. `switch`: another process began to serve the broker around it. `lost_end`: the end offset fell, too.
+    `beyond_end`: the offset of before was beyond the end. `pace`: messages that are consumed in a collection interval.
+    `falls`: the samples at which the offset fell to just the same one, after it had returned at once. `again_at`: the
+    first sample of the step that shows it where it was, None: there is none. `left`: messages by which it is below that
+    at the first known sample a minute later, None: unknown.
     """
 
+    place: int
     at: int
     to: int
+    by: int
     minimum: int | None
     switch: Switch | None
-    lost_end: bool = False
-    beyond_end: bool = False
-    pace: int = 0
-    falls: Sequence[int] = ()
-    again_at: int | None = None
+    lost_end: bool
+    beyond_end: bool
+    pace: int
+    falls: Sequence[int]
+    again_at: int | None
+    left: int | None
 
     @property
     def above_minimum(self) -> float:
@@ -58,47 +62,42 @@ class Rewind(NamedTuple):
         return np.inf if self.minimum is None else self.to - self.minimum - self.pace
 
 
-def hits(step: AuditedStep) -> Iterable[RuleHit]:
+def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (interval, queue whose offset went back), until it is where it was; a condition per topic and cause."""
     rewind_hits: list[RuleHit] = []
     for progress in step.progress:
-        rewound_places = (progress.rewound_max > step.settings.thresholds.rewind_tolerance).nonzero()[0].tolist()
-        rewinds = {place: _rewind(step, progress, place) for place in rewound_places}
-        highest_at = {
-            at: max(rewind.above_minimum for rewind in together)
-            for at, together in by_key(rewinds.values(), lambda rewind: rewind.at).items()
-        }
-        for place, rewind in rewinds.items():
-            cause = _cause(step, progress, place, rewind, highest_at[rewind.at])
-            is_explained = cause in (BEYOND_END, BROKER_SWITCHED, OFFSETS_LOST, BROKER_RESTARTED, OVERWRITTEN)
-            hint = _what_happened(step, progress, rewinds, place) if is_explained else None
-            if cause == RESET:
-                hint = _ALL_NEW if _are_all_new(step, progress) else _not_reached(step, progress, rewinds)
-            rewind_hits.append(_hit(step, progress, place, cause, rewind, hint))
-    in_all: Counter[tuple[str | None, str | None]] = Counter()
-    for hit in rewind_hits:
-        rewound = "rewound_max" if hit.cause == OVERWRITTEN else "rewound"  # which is consumed again once at most
-        in_all[hit.topic, hit.cause] += int((hit.measures or {})[rewound] or 0)
-    for hit in rewind_hits:
-        yield replace(hit, measures={**(hit.measures or {}), "rewound_in_all": in_all[hit.topic, hit.cause]})
+        places = (progress.rewound_max > step.settings.thresholds.rewind_tolerance).nonzero()[0].tolist()
+        rewinds = [_rewind(step, progress, place) for place in places]
+        together = by_key(rewinds, lambda rewind: rewind.at)
+        rewind_hits += [_hit(step, progress, rewind, together[rewind.at], rewinds) for rewind in rewinds]
+    for (_, cause), same in by_key(rewind_hits, lambda hit: (hit.topic, hit.cause)).items():
+        rewound = "rewound_max" if cause == OVERWRITTEN else "rewound"  # which is consumed again once at most
+        in_all = sum(int((hit.measures or {})[rewound] or 0) for hit in same)
+        yield from (replace(hit, measures={**(hit.measures or {}), "rewound_in_all": in_all}) for hit in same)
 
 
 def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind:
     topic, queue, at = progress.interval.topic, progress.queues[place], int(progress.rewound_at[place])
-    samples = step.history.offsets[topic]
+    samples, by = step.history.offsets[topic], int(progress.rewound_max[place])
     row, column = int(samples.times.searchsorted(at)), samples.columns[queue]
-    known = samples.present[:row, column] & (samples.consumed_to[:row, column] != UNKNOWN)
-    before = int(np.flatnonzero(known)[-1])
-    to, end_offsets = int(samples.consumer_offset[row, column]), samples.end_offset[:, column]
-    lost_end = bool(UNKNOWN < end_offsets[row] < end_offsets[before])
-    beyond_end = bool(UNKNOWN < end_offsets[before] < samples.consumed_to[before, column])
-    switch = _switch(step, topic, queue, int(samples.times[before]), at)
+    consumed, ends = samples.consumed_to[:, column], samples.end_offset[:, column]
+    before = int(np.flatnonzero(samples.present[:row, column] & (consumed[:row] != UNKNOWN))[-1])
+    to = int(samples.consumer_offset[row, column])
     minimums = step.history.oldest_offsets(topic, queue, step.window.read_from, at + 1)
-    pace, falls = _pace(step, samples, row, column), _falls(samples, samples.inside(progress.start, at + 1), column, to)
-    later = samples.inside(at + 1, step.window.end)
-    is_back = samples.consumed_to[later, column] >= to + progress.rewound_max[place]
-    again_at = int(samples.times[later][is_back.argmax()]) if is_back.any() else None
-    return Rewind(at, to, minimums[-1] if minimums else None, switch, lost_end, beyond_end, pace, falls, again_at)
+    later, a_minute_later = (samples.inside(since, step.window.end) for since in (at + 1, at + _A_MINUTE))
+    again = samples.times[later][consumed[later] >= to + by]
+    known = consumed[a_minute_later][consumed[a_minute_later] != UNKNOWN]
+    return Rewind(
+        *(place, at, to, by),
+        minimum=minimums[-1] if minimums else None,
+        switch=_switch(step, topic, queue, int(samples.times[before]), at),
+        lost_end=bool(UNKNOWN < ends[row] < ends[before]),
+        beyond_end=bool(UNKNOWN < ends[before] < consumed[before]),
+        pace=_pace(step, samples, row, column),
+        falls=_falls(samples, samples.inside(progress.start, at + 1), column, to),
+        again_at=int(again[0]) if len(again) else None,
+        left=int(to + by - known[0]) if len(known) else None,
+    )
 
 
 def _falls(samples: OffsetSamples, seen: slice, column: int, to: int) -> Sequence[int]:
@@ -122,8 +121,8 @@ def _pace(step: AuditedStep, samples: OffsetSamples, row: int, column: int) -> i
     offsets = samples.consumed_to[seen, column]
     known = seen.start + np.flatnonzero(offsets != UNKNOWN)
     here = int(known.searchsorted(row))
-    pairs = [tuple(known[first : first + 2].tolist()) for first in (here - 2, here) if first >= 0]
-    return max((_consumed(step, samples, *pair, column) for pair in pairs if len(pair) == 2), default=0)
+    pairs = (rows.tolist() for rows in (known[max(here - 2, 0) : here], known[here : here + 2]) if len(rows) == 2)
+    return max((_consumed(step, samples, before, after, column) for before, after in pairs), default=0)
 
 
 def _consumed(step: AuditedStep, samples: OffsetSamples, before: int, after: int, column: int) -> int:
@@ -143,7 +142,7 @@ def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) ->
     return min(in_time, key=lambda switch: abs(switch.at - at), default=None)
 
 
-def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind, highest: float) -> str:
+def _cause(step: AuditedStep, progress: IntervalProgress, rewind: Rewind, highest: float) -> str:
     """The first cause that fits. Members with one client id overwrite each other's commits. Of a broker that lost its
     last messages, clients ask for some that it does not have. A process that begins to
     serve a broker has older offsets, and so has one that was restarted. An offset that returns and falls to the same
@@ -152,13 +151,14 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Re
     queues at that sample. A consumer that was frozen or cut off commits its old offset around a rebalance. Otherwise
     an operator reset the offset.
     """
-    if _owners_share_id(progress, place):
+    if _owners_share_id(progress, rewind.place):
         return DUPLICATE_CLIENT_ID
     is_oldest = highest <= step.settings.thresholds.rewind_tolerance
     if is_oldest and rewind.beyond_end:
         return BEYOND_END
-    if rewind.switch and not rewind.lost_end and _is_same_process(step, progress.interval.topic, rewind.switch):
-        kept = _others_stayed(step, progress, place, rewind)
+    left = _last_left(step, progress.interval.topic, rewind.switch) if rewind.switch else None
+    if rewind.switch and not rewind.lost_end and left and left.old == rewind.switch.new:  # the same process
+        kept = _others_stayed(step, progress, rewind)
         if not is_oldest or progress.interval.is_shared_out or kept is None:
             return BROKER_RESTARTED
         return TO_MINIMUM if kept else OFFSETS_LOST
@@ -190,11 +190,11 @@ def _are_all_new(step: AuditedStep, progress: IntervalProgress) -> bool:
     return bool(former) and former[0].isdisjoint(progress.interval.client_ids)
 
 
-def _others_stayed(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind) -> bool | None:
+def _others_stayed(step: AuditedStep, progress: IntervalProgress, rewind: Rewind) -> bool | None:
     """Return whether the offset of another queue of the broker stayed above the oldest message: the broker has kept
     the group's offsets, and a client did not get this one. None: it is not known of one that did not go back.
     """
-    topic, broker_name = progress.interval.topic, progress.queues[place][0]
+    topic, broker_name = progress.interval.topic, progress.queues[rewind.place][0]
     samples, tolerance = step.history.offsets[topic], step.settings.thresholds.rewind_tolerance
     row = int(samples.times.searchsorted(rewind.at))
 
@@ -208,12 +208,6 @@ def _others_stayed(step: AuditedStep, progress: IntervalProgress, place: int, re
     return True if True in known else None if None in known else False
 
 
-def _is_same_process(step: AuditedStep, topic: str, switch: Switch) -> bool:
-    """Return whether the broker left the route, and came back at the address that it had, with its end offsets."""
-    left = _last_left(step, topic, switch)
-    return bool(left and left.old == switch.new)
-
-
 def _last_left(step: AuditedStep, topic: str, switch: Switch) -> Switch | None:
     """The switch before this one, if the broker left the route by it."""
     of_broker = [each for each in step.switches[topic] if each.broker_name == switch.broker_name]
@@ -222,45 +216,42 @@ def _last_left(step: AuditedStep, topic: str, switch: Switch) -> Switch | None:
 
 
 def _hit(
-    step: AuditedStep, progress: IntervalProgress, place: int, cause: str, rewind: Rewind, hint: str | None
+    step: AuditedStep, progress: IntervalProgress, rewind: Rewind, together: Sequence[Rewind], rewinds: Sequence[Rewind]
 ) -> RuleHit:
-    minimum = rewind.minimum
-    since, until = rewind.at, rewind.again_at
+    """The hit of one of the `rewinds` of an interval, of which some are seen at one sample (`together`)."""
+    place, since, until, hint = rewind.place, rewind.at, rewind.again_at, None
+    cause = _cause(step, progress, rewind, max(each.above_minimum for each in together))
+    if cause in (BEYOND_END, BROKER_SWITCHED, OFFSETS_LOST, BROKER_RESTARTED, OVERWRITTEN):
+        hint = _what_happened(step, progress, rewind, together)
+    if cause == RESET:
+        hint = _ALL_NEW if _are_all_new(step, progress) else _not_reached(step, progress, rewinds)
     if cause == OVERWRITTEN:
         since, until = rewind.falls[0], rewind.falls[-1] + step.settings.cadence
     measures = {name: int(getattr(progress, name)[place]) for name in ("rewinds", "rewound", "rewound_max")}
-    if cause == TO_MINIMUM and minimum is not None:
-        measures |= {"consumer_offset": rewind.to, "min_offset": minimum}
+    if cause == TO_MINIMUM and rewind.minimum is not None:
+        measures |= {"consumer_offset": rewind.to, "min_offset": rewind.minimum}
     return RuleHit(
         since,
         step.window.end if until is None else min(until, step.window.end),
         *(cause, progress.interval.topic),
         queue=queue_at(progress, place, REWOUND),
         implicated=_first_owner(progress, place),
-        weight=measures["rewound_max"],
+        weight=rewind.by,
         measures=measures,
         hint=hint,
     )
 
 
-def _what_happened(step: AuditedStep, progress: IntervalProgress, rewinds: Mapping[int, Rewind], place: int) -> str:
+def _what_happened(step: AuditedStep, progress: IntervalProgress, rewind: Rewind, together: Sequence[Rewind]) -> str:
     """Sentences: who served the broker, how many messages all queues went back, and whether they are consumed again."""
-    rewind = rewinds[place]
-    together = [other for other, each in rewinds.items() if each.at == rewind.at]
-    messages = int(progress.rewound_max[together].sum())
-    went_back = f"{count(len(together), 'queue')} went back by {count(messages, 'message')} together."
-    tolerance = step.settings.thresholds.rewind_tolerance
-    every_left = (_left_after_a_minute(step, progress, other, rewinds[other]) for other in together)
-    left, consumed = [messages for messages in every_left if messages is not None], ""
+    tolerance, consumed = step.settings.thresholds.rewind_tolerance, ""
+    messages = count(sum(each.by for each in together), "message")
+    went_back = f"{count(len(together), 'queue')} went back by {messages} together."
+    left = [each.left for each in together if each.left is not None]
+    again = [each.again_at for each in together if each.again_at is not None]
     if any(messages > tolerance for messages in left):
-        again = [rewinds[other].again_at for other in together]
-        until = max((at for at in again if at is not None), default=0)
-        consumed = (
-            "After a minute they have not recovered: the group really consumes these messages again."
-            if None in again
-            else f"After a minute they have not recovered: the group really consumes these messages again, until "
-            f"{second_text(until)}."
-        )
+        until = f", until {second_text(max(again))}" if len(again) == len(together) else ""
+        consumed = f"After a minute they have not recovered: the group really consumes these messages again{until}."
     elif left and progress.end < min(rewind.at + _A_MINUTE, step.window.end):
         consumed = (
             "After a minute the offsets are where they were, but members changed meanwhile: those that began then "
@@ -268,19 +259,19 @@ def _what_happened(step: AuditedStep, progress: IntervalProgress, rewinds: Mappi
         )
     elif left:
         consumed = "After a minute the offsets are where they were, so consumers that kept running repeat few messages."
-    are_oldest = max(rewinds[other].above_minimum for other in together) <= tolerance
+    are_oldest = max(each.above_minimum for each in together) <= tolerance
     served = _served(step, progress.interval.topic, rewind.switch) if rewind.switch else ""
     return " ".join(filter(None, (served, went_back, _FROM_THE_OLDEST if are_oldest else "", consumed)))
 
 
-def _not_reached(step: AuditedStep, progress: IntervalProgress, rewinds: Mapping[int, Rewind]) -> str | None:
+def _not_reached(step: AuditedStep, progress: IntervalProgress, rewinds: Sequence[Rewind]) -> str | None:
     """A sentence on the queues that no sample shows to have gone back, though they had consumed newer messages than
     those halfway to which the others went back. None: there are none, or it is not known.
     """
     samples = step.history.offsets[progress.interval.topic]
-    row = max(int(samples.times.searchsorted(rewind.at)) for rewind in rewinds.values())
+    row = max(int(samples.times.searchsorted(rewind.at)) for rewind in rewinds)
     stored = {queue: samples.last_timestamp[: row + 1, column] for queue, column in samples.columns.items()}
-    moved = [progress.queues[place] for place in rewinds]
+    moved = [progress.queues[rewind.place] for rewind in rewinds]
     went_back = [(int(stored[queue].max()), int(stored[queue][-1])) for queue in moved]
     if min(after for _, after in went_back) <= 0:
         return None
@@ -294,15 +285,6 @@ def _not_reached(step: AuditedStep, progress: IntervalProgress, rewinds: Mapping
         f"Not seen to go back, though as new messages were consumed: {queue_ranges(unmoved)}. If all queues were "
         "meant, the reset may not have reached these (RocketMQ issue #2298): stop the consumers, and reset them again."
     )
-
-
-def _left_after_a_minute(step: AuditedStep, progress: IntervalProgress, place: int, rewind: Rewind) -> int | None:
-    """Messages by which the offset is below where it was, by the first known sample a minute later; None: unknown."""
-    samples = step.history.offsets[progress.interval.topic]
-    later = samples.inside(rewind.at + _A_MINUTE, step.window.end)
-    offsets = samples.consumed_to[later, samples.columns[progress.queues[place]]]
-    known = offsets[offsets != UNKNOWN]
-    return int(rewind.to + progress.rewound_max[place] - known[0]) if len(known) else None
 
 
 def _served(step: AuditedStep, topic: str, switch: Switch) -> str:
