@@ -186,9 +186,7 @@ def _findings(thread: Thread, decisive: set[str], before: int) -> Iterator[Findi
     def key(finding: Finding) -> tuple[object, ...]:
         if finding.finding_id in kept or finding.ended_at + CHANGEABLE >= before:
             return (finding.finding_id,)
-        topics = {queue.topic for queue in finding.evidence.queues}
-        topic = topics.pop() if len(topics) == 1 else None
-        return finding.severity, finding.cause, topic, thread.is_revised(finding)
+        return finding.severity, finding.cause, finding.evidence.topic, thread.is_revised(finding)
 
     for (first, *_), together in by_key(thread.findings, key).items():
         yield _merged(together) if first != together[0].finding_id else together[0]
@@ -197,12 +195,9 @@ def _findings(thread: Thread, decisive: set[str], before: int) -> Iterator[Findi
 def _merged(findings: Sequence[Finding]) -> Finding:
     """One finding over the time of all, in place of the first. It says nothing that is shown: the last of them does."""
     evidence = [finding.evidence for finding in findings]
-    values = [value for each in evidence for value in each.conflicting_values or ()]
-    of_values = (client_id for value in values for client_id in value.client_ids or ())
-    client_ids = {*chain.from_iterable(each.client_ids for each in evidence), *of_values}
     highest, uncommitted = _highest(evidence)
     merged: dict[str, Any] = dict.fromkeys(Evidence._fields) | {
-        "client_ids": sorted(client_ids),
+        "client_ids": sorted(set[str]().union(*(each.named_clients for each in evidence))),
         "queues": [*_merged_queues([queue for each in evidence for queue in each.queues], uncommitted)],
         "backlog_max": _most(each.backlog_max for each in evidence),
         "unknown_queues": _most(each.unknown_queues for each in evidence),

@@ -33,7 +33,7 @@ def incident(roots: Sequence[Thread], symptoms: Sequence[Thread], rules: Mapping
     groups = tuple(sorted({thread.identity.consumer_group for thread in threads}))
     current = _current(threads)
     backlogs, unowned = peak_backlogs(current), _unowned(threads)
-    templates = rules[worst_root.identity.rule].commands_of(worst.cause)
+    templates = rules[worst_root.identity.rule].cause_of(worst.cause).commands
     topics, queues, client_ids = _topics(threads), _queues(current), _client_ids(roots)
     return Incident(
         incident_id=_incident_id(first_root, rule),

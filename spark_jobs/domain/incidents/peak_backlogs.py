@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import partial
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -37,8 +36,9 @@ def peak_backlogs(threads: Sequence[Thread]) -> dict[str, int]:
     """
     backlogs: dict[str, dict[str | None, list[_Backlog]]] = defaultdict(lambda: defaultdict(list))
     for thread in threads:
-        of_topics = by_key((finding.evidence for finding in thread.findings), partial(_topic, thread))
-        for topic, of_topic in of_topics.items():
+        of_topics = by_key(thread.findings, lambda finding: finding.evidence.topic or finding.topic)
+        for topic, topic_findings in of_topics.items():
+            of_topic = [finding.evidence for finding in topic_findings]
             queues = frozenset(
                 queue.queue for evidence in of_topic for queue in evidence.queues if queue.role in _WAITING
             )
@@ -69,15 +69,9 @@ def is_minimum(thread: Thread) -> bool:
     return counts_produced or any(without_offset(finding.evidence) for finding in thread.findings)
 
 
-def _topic(thread: Thread, evidence: Evidence) -> str | None:
-    """The topic of all queues of a finding, or else that of its condition."""
-    topics = {queue.topic for queue in evidence.queues}
-    return topics.pop() if len(topics) == 1 else thread.identity.topic
-
-
 def highest_of(evidence: Evidence) -> int | None:
     """The highest backlog of a finding; of queues that cannot be read the last known one, if that is more."""
-    last_known = dict(evidence.measures or ()).get(LAST_KNOWN)
+    last_known = evidence.measured.get(LAST_KNOWN)
     known = [messages for messages in (evidence.backlog_max, last_known) if messages is not None]
     return int(max(known)) if known else None
 

@@ -122,11 +122,11 @@ def _least_stopped(findings: Iterable[PublishedFinding]) -> float:
 
 
 def _lagging(finding: Finding) -> float | None:
-    return _measures(finding).get("lag_last") if finding.rule == consumer_lagging.RULE.name else None
+    return finding.evidence.measured.get("lag_last") if finding.rule == consumer_lagging.RULE.name else None
 
 
 def _skew(finding: Finding) -> float | None:
-    measures = _measures(finding)
+    measures = finding.evidence.measured
     if finding.rule == producer_skew.RULE.name:
         return measures.get("max_over_mean")
     if finding.rule != load_imbalance.RULE.name or not measures.get("most_consumed"):
@@ -136,10 +136,6 @@ def _skew(finding: Finding) -> float | None:
 
 
 def _flapping(finding: Finding) -> float | None:
-    measures = _measures(finding)
+    measures = finding.evidence.measured
     known = [value for value in (measures.get("comings"), measures.get("goings")) if value is not None]
     return min(known, default=None) if finding.rule == flapping_member.RULE.name else None
-
-
-def _measures(finding: Finding) -> dict[str, float | None]:
-    return dict(finding.evidence.measures or ())

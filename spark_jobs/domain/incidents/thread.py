@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from typing import NamedTuple
 
 from spark_jobs.domain.incidents.values import CLEARED, END_OF_TIME, CauseTime, IncidentPart
@@ -125,10 +124,7 @@ class Thread:
     @cached_property
     def client_ids(self) -> frozenset[str]:
         """The client ids that its findings name."""
-        every_evidence = [finding.evidence for finding in self.findings]
-        values = (value for evidence in every_evidence for value in evidence.conflicting_values or ())
-        of_values = (client_id for value in values for client_id in value.client_ids or ())
-        return frozenset(chain.from_iterable(evidence.client_ids for evidence in every_evidence)).union(of_values)
+        return frozenset[str]().union(*(finding.evidence.named_clients for finding in self.findings))
 
     def part(self, rule: Rule) -> IncidentPart:
         """The thread as a part of an incident."""

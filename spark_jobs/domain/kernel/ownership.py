@@ -65,14 +65,14 @@ class Replays:
 
     settings: StrategySettings
     allocations: dict[Inputs, Allocation] = field(default_factory=dict)
-    queues: dict[tuple[RouteEntry, ...], Queues] = field(default_factory=dict)
     replay_of_known: dict[object, Any] = field(default_factory=dict)
     client_states: dict[object, Any] = field(default_factory=dict)
     observed: dict[object, Any] = field(default_factory=dict)
 
     def allocation(self, inputs: Inputs) -> Allocation:
         """The allocation of these inputs, whatever the addresses and versions of the members."""
-        key = inputs._replace(members=tuple(_only_inputs(member) for member in inputs.members))
+        known = (each._replace(client_addr=None, language=None, version=None, known=True) for each in inputs.members)
+        key = inputs._replace(members=tuple(known))
         if key not in self.allocations:
             self.allocations[key] = replayed(key, self.settings)
         return self.allocations[key]
@@ -82,15 +82,10 @@ class Replays:
         """The allocations of the same group with these settings."""
         return Replays(settings)
 
+    @cached_with_value
     def queues_of(self, route: tuple[RouteEntry, ...]) -> Queues:
         """The queues of this route."""
-        if route not in self.queues:
-            self.queues[route] = queues_of(route)
-        return self.queues[route]
-
-
-def _only_inputs(member: Member) -> Member:
-    return member._replace(client_addr=None, language=None, version=None, known=True)
+        return queues_of(route)
 
 
 def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
@@ -101,7 +96,8 @@ def replayed(inputs: Inputs, settings: StrategySettings) -> Allocation:
     allocation = allocated(inputs, settings)
     if not allocation.duplicate_ids:
         return allocation
-    deduplicated = allocated(inputs._replace(members=_deduplicated(inputs.members)), settings)
+    first_ones = tuple({member.client_id: member for member in reversed(inputs.members)}.values())[::-1]
+    deduplicated = allocated(inputs._replace(members=first_ones), settings)
     unique = allocated(inputs._replace(members=with_own_ids(inputs.members)), settings)
     pulling = {member.client_id for member in inputs.members if not is_popped(member.strategy)}
     return replace(
@@ -124,7 +120,8 @@ def allocated(inputs: Inputs, settings: StrategySettings) -> Allocation:
 def _readable_owners(inputs: Inputs, settings: StrategySettings) -> list[QueueOwners]:
     """The owners of each readable queue, in allocation order."""
     queues = [MessageQueue(inputs.topic, *place) for place in inputs.queues]
-    owners = _Owners(inputs.members).owners_of_queues(claims(inputs.members, queues, settings))
+    owned = cache(_Owners(inputs.members).owned)
+    owners = [owned(tuple(of_queue)) for of_queue in claims(inputs.members, queues, settings)]
     for index in queues_lost_to_room_bug(inputs.members, queues, settings):
         if owners[index].unassigned_cause == UnassignedCause.ROOM_FILTER:
             owners[index] = QueueOwners((), UnassignedCause.MACHINE_ROOM_BUG)
@@ -133,14 +130,9 @@ def _readable_owners(inputs: Inputs, settings: StrategySettings) -> list[QueueOw
 
 @dataclass(frozen=True)
 class _Owners:
-    """From claims to owners; equal claims are resolved once."""
+    """From claims to owners."""
 
     members: Sequence[Member]
-
-    def owners_of_queues(self, claims: Iterable[Sequence[Claim]]) -> list[QueueOwners]:
-        """One per queue, in the order of the claims."""
-        owners_of = cache(self._owned)
-        return [owners_of(tuple(queue_claims)) for queue_claims in claims]
 
     @cached_property
     def _positions_of_ids(self) -> dict[int, range]:
@@ -159,7 +151,8 @@ class _Owners:
             if self.members[position].subscribes and self.members[position].implementation == claim.implementation
         ]
 
-    def _owned(self, claims: tuple[Claim, ...]) -> QueueOwners:
+    def owned(self, claims: tuple[Claim, ...]) -> QueueOwners:
+        """The owners of a queue."""
         owners = tuple(sorted({position for claim in claims for position in self._computing_positions(claim)}))
         if not owners:
             return self._unowned(claims)
@@ -208,11 +201,6 @@ class _Owners:
         if MACHINE_ROOM in strategies:
             return UnassignedCause.ROOM_FILTER
         return UnassignedCause.CONFIG_HOLE if CONFIG in strategies else UnassignedCause.NO_VIRTUAL_NODES
-
-
-def _deduplicated(members: Sequence[Member]) -> tuple[Member, ...]:
-    """The members with only the first connection of each id."""
-    return tuple({member.client_id: member for member in reversed(members)}.values())[::-1]
 
 
 def with_own_ids(members: Sequence[Member]) -> tuple[Member, ...]:

@@ -118,14 +118,17 @@ def reported_series(client: ClientHistory) -> Series[ReportedState]:
 
 
 def reported_state(state: ClientState) -> ReportedState:
-    """The report in a folded state. A queue of which it is not known whether it is dropped is not."""
+    """The report in a folded state. A queue of which it is not known whether it is dropped is not. Source of
+    `unlocked`: ConsumeMessageOrderlyService, ProcessQueue.isLocked.
+    """
     live = [queue for queue in state.owned or () if not queue.dropped]
     is_unknown = state.owned is None or state.message_model == MessageModel.BROADCASTING
+    may_lack_locks = needs_locks(state) and state.message_model is not None
     return ReportedState(
         state.answered,
         tuple(sorted(state.topics or ())),
         None if is_unknown else tuple(sorted(map(queue_of, live))),
-        tuple(sorted(queue_of(queue) for queue in live if lacks_lock(queue, state))),
+        tuple(sorted(queue_of(queue) for queue in live if queue.locked is False)) if may_lack_locks else (),
         state.in_group is not False,
         needs_locks(state),
         state.pull_interval_ms,
@@ -140,11 +143,6 @@ def queue_of(queue: OwnedQueue) -> MessageQueue:
 
 #: So long a client trusts a lock that it does not renew, ms (`ProcessQueue.REBALANCE_LOCK_MAX_LIVE_TIME`).
 LOCK_LIVES_MS = 30_000
-
-
-def lacks_lock(queue: OwnedQueue, state: ClientState) -> bool:
-    """Return whether an orderly consumer lacks a queue's lock (ConsumeMessageOrderlyService, ProcessQueue.isLocked)."""
-    return needs_locks(state) and state.message_model is not None and queue.locked is False
 
 
 def needs_locks(state: ClientState) -> bool:

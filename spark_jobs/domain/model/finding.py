@@ -156,6 +156,22 @@ class Evidence(NamedTuple):
     measures: list[tuple[str, float | None]] | None
     conflicting_values: list[ConflictingValue] | None
 
+    @property
+    def measured(self) -> dict[str, float | None]:
+        """The measures by name."""
+        return dict(self.measures or ())
+
+    @property
+    def named_clients(self) -> frozenset[str]:
+        """The client ids that it names, also those of its conflicting values."""
+        return frozenset(self.client_ids).union(*(value.client_ids or () for value in self.conflicting_values or ()))
+
+    @property
+    def topic(self) -> str | None:
+        """The topic of all its queues; None: it has none, or some of several topics."""
+        topics = {queue.topic for queue in self.queues}
+        return topics.pop() if len(topics) == 1 else None
+
 
 class Finding(NamedTuple):
     """One condition of a group, clipped to its step; microseconds. `cause`: one of its rule's causes.

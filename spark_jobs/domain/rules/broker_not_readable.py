@@ -195,7 +195,7 @@ def _detail(finding: Finding) -> str:
     if finding.cause != QUEUES_REMOVED:
         return ""
     names = queue_ranges({(queue.broker_name, queue.queue_id) for queue in finding.evidence.queues})
-    backlog = int(dict(finding.evidence.measures or ()).get(LAST_KNOWN) or 0)
+    backlog = int(finding.evidence.measured.get(LAST_KNOWN) or 0)
     return f"{names} are beyond readQueueNums, {count(backlog, 'message')} wait in them"
 
 

@@ -64,7 +64,7 @@ def _expressions(step: AuditedStep, topic: str, *, first: bool) -> Set[str]:
 
 def _detail(finding: Finding) -> str:
     """The messages that were skipped."""
-    return f"{count(int(dict(finding.evidence.measures or ())['skipped'] or 0), 'message')} skipped"
+    return f"{count(int(finding.evidence.measured['skipped'] or 0), 'message')} skipped"
 
 
 RULE = Rule(

@@ -154,7 +154,7 @@ def _hit(cause: str, subject: str, joins: int, leaves: int, changes: Sequence[_C
 
 def _detail(finding: Finding) -> str:
     """How often it comes with a new connection; empty: its connections are not known."""
-    measures = dict(finding.evidence.measures or ())
+    measures = finding.evidence.measured
     apart, times = measures.get("seconds_apart"), measures.get("new_connections")
     return f"about every {apart:,.0f} s, {times:,.0f} times" if apart and times else ""
 

@@ -53,7 +53,7 @@ def with_what_they_share(step: AuditedStep, hits: Iterable[RuleHit]) -> Iterator
 def standing_broker(finding: Finding) -> str | None:
     """The broker of which all queues stand, and no queue of another one; None: there is no such broker."""
     brokers = {queue.broker_name for queue in finding.evidence.queues}
-    is_of_broker = dict(finding.evidence.measures or ()).get(ALL_OF_BROKER) and len(brokers) == 1
+    is_of_broker = finding.evidence.measured.get(ALL_OF_BROKER) and len(brokers) == 1
     return brokers.pop() if is_of_broker else None
 
 

@@ -65,10 +65,7 @@ def brokers_that_list_fewer(finding: Finding) -> Iterable[Hashable]:
 
 def clients(finding: Finding) -> Iterable[Hashable]:
     """The client ids that it is about or names."""
-    of_values = (
-        client_id for value in finding.evidence.conflicting_values or () for client_id in value.client_ids or ()
-    )
-    return {finding.client_id, *finding.evidence.client_ids, *of_values} - {None}
+    return {finding.client_id, *finding.evidence.named_clients} - {None}
 
 
 def named_clients(finding: Finding) -> Iterable[Hashable]:

@@ -217,7 +217,7 @@ def _detail(finding: Finding) -> str:
         return ", ".join(f"{broker} still lists {names_text(ids)}" for broker, ids in left if ids)
     missing = ((view.name, sorted(listed.difference(view.client_ids or ()))) for view in views)
     texts = [f"{broker} does not list {names_text(ids)}" for broker, ids in missing if ids]
-    changes = dict(finding.evidence.measures or ()).get("changes")
+    changes = finding.evidence.measured.get("changes")
     return ", ".join([*texts, *([f"and its list changed {count(int(changes), 'time')}"] if changes else [])])
 
 

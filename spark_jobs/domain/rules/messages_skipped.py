@@ -199,7 +199,7 @@ def _step_text(jump: Jump, cause: str) -> str:
 
 def _detail(finding: Finding) -> str:
     """The messages that were skipped; of older versions, those at one sample."""
-    measures = dict(finding.evidence.measures or ())
+    measures = finding.evidence.measured
     skipped = measures.get(IN_ALL) or measures.get(TOGETHER)
     return f"about {count(int(skipped), 'message')}" if skipped else ""
 

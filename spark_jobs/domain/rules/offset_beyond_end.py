@@ -75,7 +75,7 @@ def _skipped(step: AuditedStep, topic: str, offset: FormerOffset) -> int:
 
 def _detail(finding: Finding) -> str:
     """The number of messages that were skipped, or by which the offsets are beyond the end."""
-    measures = dict(finding.evidence.measures or ())
+    measures = finding.evidence.measured
     skipped, beyond = measures.get("skipped"), int(measures.get("beyond_end") or 0)
     if skipped and finding.cause == COMMITTED_AHEAD:
         return f"about {count(int(skipped), 'message')} were never consumed"

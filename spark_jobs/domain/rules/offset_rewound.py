@@ -315,7 +315,7 @@ def _first_owner(progress: IntervalProgress, place: int) -> str | None:
 
 def _detail(finding: Finding) -> str:
     """How many messages that is; empty: an older version published it."""
-    in_all = dict(finding.evidence.measures or ()).get("rewound_in_all")
+    in_all = finding.evidence.measured.get("rewound_in_all")
     return f"by {count(int(in_all), 'message')} in all" if in_all else ""
 
 

@@ -169,7 +169,7 @@ def in_flight(samples: OffsetSamples, row: int, columns: list[int]) -> Matrix:
 
 def _detail(finding: Finding) -> str:
     """The messages that all rebalances handed over; empty: it has no measures."""
-    messages = dict(finding.evidence.measures or ()).get("in_flight_total")
+    messages = finding.evidence.measured.get("in_flight_total")
     return count(int(messages), "message") if messages else ""
 
 

@@ -215,7 +215,7 @@ def _lock_wait(step: AuditedStep, rollout: Rollout) -> float:
 
 def _detail(finding: Finding) -> str:
     """How many members it replaced, in how many waves, and its price; empty: it has no measures."""
-    measures = dict(finding.evidence.measures or ())
+    measures = finding.evidence.measured
     names = ("members_replaced", "waves", "queues_moved", "minimum_moves")
     replaced, waves, moved, least = (int(measures.get(name) or 0) for name in names)
     if not replaced or not waves:

@@ -89,7 +89,7 @@ class Rule:
         return [self._declared(hit, step) for hit in self.evaluate(step)]
 
     def _declared(self, hit: RuleHit, step: AuditedStep) -> RuleHit:
-        cause = self._cause(hit.cause)
+        cause = self.cause_of(hit.cause)
         lasts = self.lasts if cause.lasts is None else cause.lasts
         if isinstance(lasts, str):
             lasts = getattr(step.settings.thresholds, lasts)
@@ -99,17 +99,10 @@ class Rule:
             minimum_seconds=lasts if hit.minimum_seconds is None else hit.minimum_seconds,
         )
 
-    def commands_of(self, cause: str | None) -> tuple[str, ...]:
-        """The commands that the advice for this cause asks for, as templates."""
-        return self._cause(cause).commands
-
     def headline_of(self, cause: str | None) -> str:
         """The headline of an incident with this cause."""
-        return self._cause(cause).headline or self.headline
+        return self.cause_of(cause).headline or self.headline
 
-    def ended_of(self, cause: str | None) -> str:
-        """The clause that says what happened when an incident with this cause is over."""
-        return self._cause(cause).ended or self.ended
-
-    def _cause(self, cause: str | None) -> Cause:
-        return self.causes.get(cause or "", _NO_CAUSE)
+    def cause_of(self, name: str | None) -> Cause:
+        """The cause of this name; one that declares nothing, if it is found later."""
+        return self.causes.get(name or "", _NO_CAUSE)

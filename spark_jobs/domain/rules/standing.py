@@ -173,7 +173,7 @@ def _seldom_hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 def _usual_distance(finding: Finding) -> str:
     """How often they are committed."""
-    usual = dict(finding.evidence.measures or ()).get("usual_seconds")
+    usual = finding.evidence.measured.get("usual_seconds")
     return f"usually every {duration_text(timedelta(seconds=round(usual)))}" if usual else ""
 
 

@@ -106,7 +106,7 @@ def _detail(finding: Finding) -> str:
         for value, subscribed in zip(values, parts, strict=True)
         if (own := subscribed - shared)
     ]
-    changes = dict(finding.evidence.measures or ()).get("changes")
+    changes = finding.evidence.measured.get("changes")
     seen = [f"the broker's subscription changed {changes:,.0f} times"] if changes else []
     return "; ".join([*texts, *seen])
 

@@ -1,6 +1,6 @@
 """The queues in which messages piled up in a step: how many messages, for how long, and in which intervals."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from types import MappingProxyType
 from typing import NamedTuple
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
-from spark_jobs.domain.kernel.backlog import Unconsumed, arrived_since
+from spark_jobs.domain.kernel.backlog import Unconsumed, arrived_since, highest
 from spark_jobs.domain.kernel.sample_pairs import arrived
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
@@ -52,10 +52,6 @@ class LaggingQueue(NamedTuple):
     growths: list[Growth]
     times: Numbers
     backlog: Numbers
-
-    def waited_in(self, start: int, end: int) -> int:
-        """Message-milliseconds of its samples in a time (microseconds)."""
-        return message_ms(self.times.clip(start, end), self.backlog)
 
 
 class BacklogSamples(NamedTuple):
@@ -177,17 +173,13 @@ def _worked_off(waiting: BacklogSamples, entries: Entries, enough: int) -> Laggi
     return LaggingQueue(_name(entries), int(messages.max()), message_ms(times, messages), growths, times, messages)
 
 
-def highest_together(queues: Iterable[LaggingQueue]) -> tuple[int, int]:
+def highest_together(queues: Sequence[LaggingQueue]) -> tuple[int, int]:
     """The most messages that waited in these queues at one moment, and in how many queues they waited then."""
-    queues = list(queues)
-    moments = np.unique(np.concatenate([queue.times for queue in queues]))
-    messages, queue_counts = np.zeros_like(moments), np.zeros_like(moments)
-    for queue in queues:
-        last = np.searchsorted(queue.times, moments, side="right") - 1
-        pile = np.where(last >= 0, queue.backlog[last], 0)
-        messages, queue_counts = messages + pile, queue_counts + (pile > 0)
-    most = int(messages.argmax())
-    return int(messages[most]), int(queue_counts[most])
+    most = highest((queue.times, queue.backlog) for queue in queues)
+    if most is None:
+        return 0, 0
+    last = ((queue.backlog, int(queue.times.searchsorted(most.at, side="right")) - 1) for queue in queues)
+    return most.messages, sum(bool(row >= 0 and backlog[row] > 0) for backlog, row in last)
 
 
 def greatest_rise(messages: Numbers) -> tuple[int, int]:

@@ -70,7 +70,7 @@ def _held_back(step: AuditedStep, limit: Limit, pile: Sequence[_Limited]) -> Hel
     queues = [queue for queue, _, _ in pile]
     growths = [growth for _, of_limit, _ in pile for growth in of_limit]
     client_ids = frozenset[str]().union(*(ids for _, _, ids in pile))
-    messages, in_queues = highest_together(queues) if queues else (0, 0)
+    messages, in_queues = highest_together(queues)
     sizes = ((each.messages, _readable(each.progress), len(each.progress.interval.client_ids)) for each in growths)
     _, readable, members = max(sizes, default=(0, 0, 0))
     return HeldBack(
@@ -176,7 +176,7 @@ def _limited(
     """
     end = max(growth.end for growth in queue.growths)
     for each in stood:
-        waited = queue.waited_in(each.standing.start, each.standing.end)
+        waited = message_ms(queue.times.clip(each.standing.start, each.standing.end), queue.backlog)
         if each.standing.start >= end and 2 * waited > queue.waited:
             return Limit(each.line.bottleneck), (queue, queue.growths, set())
     growths = [(growth, *_limit_of_growth(step, signs, growth, stood, scales=scales)) for growth in queue.growths]

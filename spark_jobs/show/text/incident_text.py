@@ -66,7 +66,8 @@ def advice_text(incident: Incident, written: Callable[[datetime], str] = format_
     if incident.resolution in _DELETED:
         return f"Nothing: the {_DELETED[incident.resolution]} was deleted at {at}."
     by = "at" if incident.resolved_at == incident.last_seen_at else "by"
-    ended = next((rule.ended_of(incident.cause) for rule in RULES if rule.name == incident.rule), "")
+    rule = next((rule for rule in RULES if rule.name == incident.rule), None)
+    ended = (rule.cause_of(incident.cause).ended or rule.ended) if rule else ""
     if not ended:
         return f"It was over {by} {at}. {incident.advice}"
     return f"Nothing now: {ended} {by} {at}. To prevent it, or if it happens again: {incident.advice}"
