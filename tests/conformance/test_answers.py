@@ -8,7 +8,7 @@ import pytest
 
 from schemas import ALLOCATIONS, FINDINGS, QUEUE_PROGRESS, REBALANCE_INTERVALS
 from spark_jobs.domain.evaluate import EvaluatedStep, evaluate
-from spark_jobs.domain.incidents.fold import incidents
+from spark_jobs.domain.incidents.fold import fold
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.domain.model.window import HOUR, SECOND, from_micros
@@ -41,7 +41,7 @@ def evaluated(life: Life, seed: int) -> EvaluatedStep:
 def incident_of(life: Life, seed: int) -> Incident:
     """The only one."""
     published = [PublishedFinding("c", life.group, START, each) for each in evaluated(life, seed).findings]
-    (incident,) = incidents(published, AuditedTime([("c", life.group, START)], HOUR), RULES)
+    (incident,) = fold(published, AuditedTime([("c", life.group, START)], HOUR), RULES).incidents
     return incident
 
 

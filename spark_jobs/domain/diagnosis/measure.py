@@ -76,19 +76,18 @@ def facts_of(step: AuditedStep, standing: Standing, client_id: str | None) -> Fa
     """The facts of a queue that stands and one of its owners; None: the owner is not known. `extent` is the default:
     it takes all queues that stand.
     """
-    time = standing.start, standing.seen_at
-    began = standing.start, standing.start + 2 * step.settings.cadence
-    without_master = brokers_without_master(step, standing.queue.topic, began)
+    time, topic, span = (standing.start, standing.seen_at), standing.queue.topic, standing.span
+    without_master = brokers_without_master(step, topic, (time[0], time[0] + 2 * step.settings.cadence))
     facts = Facts(
         owner=_owner(standing),
         master=YesNo.NO if standing.queue.broker_name in without_master else YesNo.UNKNOWN,
         starved=_is_starved(step, standing),
         blocked=_is_blocked(step, standing),
-        expired=_is_expired(step, standing),
+        expired=span.produced <= 0 and all_expired(step, topic, span.queue, span.offset, standing.stored),
         commits=_commits(step, standing),
         reads_on=_reads_on(step, standing),
         by_hand=any(common(time, by_hand) for by_hand in pulling_by_hand(step)),
-        filtered=standing.queue.topic in _filtered_topics(step),
+        filtered=topic in _filtered_topics(step),
     )
     return facts if client_id is None else _with_client(step, standing, client_id, facts)
 
@@ -145,12 +144,6 @@ def _is_blocked(step: AuditedStep, standing: Standing) -> bool:
     return bool(samples.forward[samples.inside(standing.start + 1, standing.end)][1:, other_columns].any())
 
 
-def _is_expired(step: AuditedStep, standing: Standing) -> bool:
-    """Return whether what the offset counts is deleted, and nothing came meanwhile."""
-    topic, span = standing.queue.topic, standing.span
-    return span.produced <= 0 and all_expired(step, topic, span.queue, span.offset, standing.stored)
-
-
 def commits_of(step: AuditedStep, topic: str) -> SeldomCommits | None:
     """How the topic's offsets are committed in the window; None: not seldom."""
     samples, window = step.history.offsets.get(topic), step.window
@@ -171,8 +164,9 @@ def _commits(step: AuditedStep, standing: Standing) -> Commits:
 def _reads_on(step: AuditedStep, standing: Standing) -> YesNo:
     """YES if clients pull messages behind the committed offset, as brokers since 5.1 report."""
     samples = step.history.offsets[standing.queue.topic]
-    cells = samples.inside(standing.start, standing.seen_at + 1), samples.columns[standing.queue[1:]]
-    pulled = samples.pull_offset[cells]
+    pulled = samples.pull_offset[
+        samples.inside(standing.start, standing.seen_at + 1), samples.columns[standing.queue[1:]]
+    ]
     pulled = pulled[pulled > 0]
     if len(pulled) < 2:
         return YesNo.UNKNOWN

@@ -36,21 +36,17 @@ class Fold(NamedTuple):
         return carried(self.events, self.audited, self.unknown, self.rules, before)
 
 
-def incidents(findings: Iterable[PublishedFinding], audited: AuditedTime, rules: Iterable[Rule]) -> list[Incident]:
-    """Every incident of these findings, in any order, the newest first. Silenced findings and their symptoms open none,
-    nor does INFO, unless its rule is about an event; UNOBSERVED is an ERROR, if nothing of the cluster was recorded.
-    """
-    return fold(findings, audited, rules).incidents
-
-
 def fold(
     findings: Iterable[PublishedFinding],
     audited: AuditedTime,
     rules: Iterable[Rule],
     earlier: Carried = NOTHING_CARRIED,
 ) -> Fold:
-    """`incidents`, and what it takes to continue. With what is carried of `earlier` steps: the incidents that last, or
-    begin later. Findings and audited steps then also of `CHANGEABLE` before the steps that follow.
+    """Every incident of these findings, and what it takes to continue. Silenced findings and their symptoms open none,
+    nor does INFO, unless its rule is about an event; UNOBSERVED is an ERROR, if nothing of the cluster was recorded.
+
+    With what is carried of `earlier` steps: the incidents that last, or begin later. Findings and audited steps then
+    also of `CHANGEABLE` before the steps that follow.
     """
     audited = earlier.with_later(audited)
     findings_by_id = {finding.finding.finding_id: finding for finding in findings}

@@ -3,6 +3,7 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from spark_jobs.domain.incidents.thread import QUIET
@@ -103,12 +104,8 @@ def notices(incidents: Iterable[Incident], sent: Sequence[Notice], scope: Notice
     unseen = (notice for incident_id, notice in last.items() if incident_id not in seen)
     lost = (notice for notice in unseen if notice.last_seen_at > scope.since and not notice.is_over)
     new += [News(notice._replace(event=WITHDRAWN), None, (notice.incident_id,)) for notice in lost]
-    return sorted(new, key=_newest_first)
-
-
-def _newest_first(news: News) -> tuple[int, str, str, str]:
-    notice = news.notice
-    return -notice.opened_at, notice.cluster, notice.rule, notice.incident_id
+    names = attrgetter("notice.cluster", "notice.rule", "notice.incident_id")
+    return sorted(new, key=lambda news: (-news.notice.opened_at, *names(news)))
 
 
 class _Memory:

@@ -62,16 +62,13 @@ def with_owners_shown(
     for start, end in pairwise(cuts):
         piece = replace(interval, start=start, end=end, seen_at=min(interval.seen_at or end, end))
         if start > interval.start:
-            piece = replace(piece, subscription_conflicts=(), model_conflicts=(), moves=_no_moves(interval))
+            unmoved = Moves((), moved=0, preserved=len(interval.queues or ()), least=0, before_seen_at=interval.seen_at)
+            piece = replace(piece, subscription_conflicts=(), model_conflicts=(), moves=unmoved)
         differences = {span.state for span in spans if span.start <= start < span.end}
         if differences and interval.allocation and interval.members:
             allocation = _with_differences(interval.allocation, interval.members, differences, unassigned)
             piece = replace(piece, allocation=allocation)
         yield piece
-
-
-def _no_moves(interval: RebalanceInterval) -> Moves:
-    return Moves((), moved=0, preserved=len(interval.queues or ()), least=0, before_seen_at=interval.seen_at)
 
 
 def _with_differences(

@@ -36,7 +36,9 @@ def candidates(
     if settings.virtual_node_cnt != _VIRTUAL_NODES:
         tried.append((CONSISTENT_HASH, Parameters(virtual_node_cnt=_VIRTUAL_NODES)))
     tried.append((CONSISTENT_HASH, Parameters(variant=Variant.GO)))
-    tried += ((name, AS_CONFIGURED) for name in _configured(settings))
+    nearby = (f"{MACHINE_ROOM_NEARBY}-{inner}" for inner in INNER_STRATEGIES)
+    needing = (MACHINE_ROOM, *nearby, CONFIG)
+    tried += ((name, AS_CONFIGURED) for name in needing if not settings.named(name).settings_missing)
     tried += ((MACHINE_ROOM, Parameters(rooms=rooms)) for rooms in _rooms(reports))
     of_name = (
         Resolved(name, StrategySource.CLIENT if (name, parameters) in reported else StrategySource.OBSERVED, parameters)
@@ -44,12 +46,6 @@ def candidates(
         if only in (None, name)
     )
     return sorted(of_name, key=lambda candidate: candidate.strategy not in named)
-
-
-def _configured(settings: StrategySettings) -> Iterator[str]:
-    """The strategies that need settings, and have them."""
-    nearby = (f"{MACHINE_ROOM_NEARBY}-{inner}" for inner in INNER_STRATEGIES)
-    return (name for name in (MACHINE_ROOM, *nearby, CONFIG) if not settings.named(name).settings_missing)
 
 
 def _rooms(reports: Iterable[Holding]) -> Iterator[frozenset[str]]:

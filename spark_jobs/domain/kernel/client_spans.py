@@ -5,6 +5,7 @@ One snapshot is never enough: `seen_twice` and `symptoms` keep what two successi
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -25,7 +26,7 @@ from spark_jobs.domain.model.clients import (
     queue_of,
     reported_series,
 )
-from spark_jobs.domain.model.history import UNKNOWN, ClientHistory, ClientState, Mask, Numbers
+from spark_jobs.domain.model.history import UNKNOWN, ClientHistory, Mask, Numbers
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Series, Span, State
 from spark_jobs.domain.model.thresholds import Thresholds
@@ -214,15 +215,12 @@ def _lock_expired(client: ClientHistory, clock_behind_ms: int) -> Mask:
 def _limits(client: ClientHistory, thresholds: Thresholds) -> Numbers:
     """Per snapshot the limits in the order of `ThrottleCause`: the client's own, else the configured ones."""
     configured = (thresholds.cached_messages, thresholds.cached_mib, thresholds.cached_span)
+    own_limits = attrgetter("pull_threshold_for_queue", "pull_threshold_size_for_queue", "consume_max_span")
     limits = [
-        [own if own and own > 0 else other for own, other in zip(_own_limits(state), configured, strict=True)]
+        [own if own and own > 0 else other for own, other in zip(own_limits(state), configured, strict=True)]
         for state in client.series.states
     ]
     return np.array(limits, dtype=np.int64).reshape(-1, len(_LIMITS))[client.series.codes]
-
-
-def _own_limits(state: ClientState) -> tuple[int | None, int | None, int | None]:
-    return state.pull_threshold_for_queue, state.pull_threshold_size_for_queue, state.consume_max_span
 
 
 def _throttle_causes(client: ClientHistory, limits: Numbers) -> Numbers:

@@ -15,7 +15,11 @@ def is_handed_out(step: AuditedStep, interval: RebalanceInterval) -> bool:
     """Return whether the interval's backlog may lack messages that clients hold: popped, or behind a proxy."""
     if interval.is_shared_out or interval.has_popping_members:
         return True
-    return interval.reason is Reason.CONSUMED_THROUGH_PROXY and not _are_remoting(step)
+    if interval.reason is not Reason.CONSUMED_THROUGH_PROXY:
+        return False
+    spans = (span for of_proxy in by_proxies(step.memberships).values() for span in of_proxy)
+    listed = {client_id for span in spans for client_id in span.state.client_ids}
+    return not listed or any(map(is_grpc, listed))
 
 
 @cached_with_value
@@ -31,9 +35,3 @@ def seconds_listed_by_proxies(step: AuditedStep, time: Time) -> float:
     """For how long a proxy lists members in a time, seconds."""
     listing = (span for spans in by_proxies(step.memberships).values() for span in spans if span.state.connections)
     return covered(shared for span in listing if (shared := common(time, span.time))) / SECOND
-
-
-def _are_remoting(step: AuditedStep) -> bool:
-    spans = (span for of_proxy in by_proxies(step.memberships).values() for span in of_proxy)
-    listed = {client_id for span in spans for client_id in span.state.client_ids}
-    return bool(listed) and not any(map(is_grpc, listed))

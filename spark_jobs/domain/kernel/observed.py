@@ -51,7 +51,7 @@ def strategies_observed(
     tried = candidates(reports, named, settings, only)
     best = trial.best(tried)
     fit = trial.fit(best) if best else Counter({False: len(reports)})
-    if fit[False] and named and only is None and trial.is_minority and not (best and trial.is_of_any_client(best)):
+    if fit[False] and named and only is None and trial.is_minority and not (best and trial.fits_any_client(best)):
         return {None: Resolved(named[0], StrategySource.CLIENT)}
     if fit[False] and not (best and fit[True] and trial.is_drift_from(best)):
         return {None: Resolved(UNKNOWN_STRATEGY, StrategySource.OBSERVED)}
@@ -94,7 +94,7 @@ class _Trial:
         is_shown = any(report.held_queues for report in explained)
         return is_shown and len(_of_members(explained)) >= len(_of_members(contradicting)) and not self._is_shared_out
 
-    def is_of_any_client(self, candidate: Resolved) -> bool:
+    def fits_any_client(self, candidate: Resolved) -> bool:
         """Return whether no report of one of the clients contradicts the candidate."""
         return any(not self.fit(candidate, client_id)[False] for client_id in self._of_client)
 
@@ -116,20 +116,15 @@ class _Trial:
 
     def alternatives(self, best: Resolved, tried: Sequence[Resolved]) -> Iterator[str]:
         """The names of the others that explain as much, and would give other shares to other members or queues."""
-        explained = [report for report in self._telling if self._explains(best, report)]
+        telling_first = sorted(self.reports, key=lambda report: -report.bits)
+        explained = [report for report in telling_first if self._explains(best, report)]
         other_names = (each for each in tried if each.strategy != best.strategy)
         for name, same in groupby(other_names, key=lambda each: each.strategy):
             standing = (each for each in same if all(self._explains(each, report) for report in explained))
-            if any(self._differ(best, candidate) for candidate in standing):
+            if any(
+                self._share(best, each) != self._share(other, each) for other in standing for each in self._imagined
+            ):
                 yield name
-
-    def _differ(self, candidate: Resolved, other: Resolved) -> bool:
-        return any(self._share(candidate, report) != self._share(other, report) for report in self._imagined)
-
-    @cached_property
-    def _telling(self) -> Sequence[Holding]:
-        """The reports, those first that tell most."""
-        return sorted(self.reports, key=lambda report: -report.bits)
 
     @cached_property
     def _imagined(self) -> Sequence[Holding]:

@@ -27,7 +27,7 @@ from spark_jobs.domain.kernel.sample_windows import (
     no_older,
 )
 from spark_jobs.domain.kernel.verdicts import VerdictSpan, VerdictWindows
-from spark_jobs.domain.model.history import UNKNOWN, Mask, Matrix, Numbers, OffsetSamples, Place, TopicSamples
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, Numbers, OffsetSamples, Place, TopicSamples
 from spark_jobs.domain.model.statuses import LagQuality, Verdict
 from spark_jobs.domain.model.window import AuditSettings, StepWindow
 
@@ -194,14 +194,9 @@ def _measures(pairs: SamplePairs, seen: slice, columns: Columns, stuck: VerdictW
         lag_max=_max(lag),
         age_ms=no_older(ages, samples, seen, pairs.rows.start + last, np.arange(len(samples.queues))[columns]),
         stuck_growth=stuck.stuck_growth() if stuck else none,
-        stuck_produced=_produced_where(pairs, stuck.stuck) if stuck else none,
+        stuck_produced=np.where(stuck.stuck, np.maximum(pairs.produced, 0), 0).sum(axis=0) if stuck else none,
         stuck_time=stuck.stuck_time() if stuck else none,
     )
-
-
-def _produced_where(pairs: SamplePairs, is_counted: Mask) -> Numbers:
-    """Per column, messages produced between the chosen samples and the ones before them, as far as is known."""
-    return np.asarray(np.where(is_counted & (pairs.produced != UNKNOWN), pairs.produced, 0).sum(axis=0))
 
 
 def _rewinds(pairs: SamplePairs) -> tuple[Numbers, Numbers, Numbers, Numbers]:

@@ -54,15 +54,13 @@ def reconnects(step: AuditedStep) -> Mapping[str, Reconnects]:
     for broker, of_broker in sorted(by_broker.items()):
         other_brokers = [each for each in by_broker if each != broker]
         for client_id, times in of_broker.items():
-            keeps = any(client_id not in by_broker[other] and _lists(step, other, client_id) for other in other_brokers)
+            keeping = [step.memberships[other] for other in other_brokers if client_id not in by_broker[other]]
+            keeps = any(client_id in span.state.client_ids for spans in keeping for span in spans)
             is_of_broker = keeps and len(of_broker) > 1
             if not is_of_broker and (client_id not in by_client or len(times) > len(by_client[client_id].times)):
                 spans = step.memberships[broker]
-                starts, are_short = (
-                    process_starts(step, client_id, step.window.read_from, step.window.end),
-                    _are_short(spans, client_id),
-                )
-                by_client[client_id] = Reconnects(times, spans[-1].end, starts, are_short)
+                starts = process_starts(step, client_id, step.window.read_from, step.window.end)
+                by_client[client_id] = Reconnects(times, spans[-1].end, starts, _are_short(spans, client_id))
     return by_client
 
 
@@ -94,10 +92,6 @@ def _are_short(spans: Sequence[Span[Membership]], client_id: str) -> bool:
             if connection.client_id == client_id:
                 lists[connection] += 2 if span.seen_at > span.start else 1
     return 2 * [*lists.values()].count(1) > len(lists)
-
-
-def _lists(step: AuditedStep, broker: str, client_id: str) -> bool:
-    return any(client_id in span.state.client_ids for span in step.memberships[broker])
 
 
 def process_starts(step: AuditedStep, client_id: str, start: int, end: int) -> list[int]:

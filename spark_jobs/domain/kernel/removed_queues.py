@@ -120,7 +120,8 @@ def is_up_without(topic: str, broker: str, time: Time, routes: Routes, membershi
     The recorder asks for route after route, so the round in which the broker comes back shows nothing.
     """
     until = time[1] - cadence // 2
-    other_spans = [span for other, spans in routes.items() if other != topic for span in spans if _names(span, broker)]
+    others = (span for other, spans in routes.items() if other != topic for span in spans)
+    other_spans = [span for span in others if any(entry.broker_name == broker for entry in span.state)]
     return any(span.start < until and span.seen_at >= time[0] for span in other_spans or memberships.get(broker, ()))
 
 
@@ -134,16 +135,9 @@ def gone_topics(
         brokers = {queues[0] for queues in before if queues}
         samples = history.offsets.get(topic)
         for span in spans:
-            time = span.time
             brokers |= {entry.broker_name for entry in span.state}
-            is_read = samples is not None and bool(samples.present[samples.inside(*time)].any())
-            is_empty = not span.state and brokers and not is_read
-            if is_empty and all(
-                is_up_without(topic, broker, time, routes, memberships, settings.cadence) for broker in brokers
-            ):
-                absences.setdefault(topic, []).append(time)
+            is_read = samples is not None and bool(samples.present[samples.inside(*span.time)].any())
+            is_up = (is_up_without(topic, each, span.time, routes, memberships, settings.cadence) for each in brokers)
+            if not span.state and brokers and not is_read and all(is_up):
+                absences.setdefault(topic, []).append(span.time)
     return absences
-
-
-def _names(span: Span[tuple[RouteEntry, ...]], broker: str) -> bool:
-    return any(entry.broker_name == broker for entry in span.state)

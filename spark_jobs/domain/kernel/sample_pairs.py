@@ -101,7 +101,9 @@ def sample_pairs(samples: OffsetSamples, seen: slice, lost: Mask | None = None) 
     forward, back = comparable & (growth >= 0), comparable & (growth < 0) & (growth != UNKNOWN)
     if is_beyond:
         known, rows = samples.consumed_to[seen], np.maximum(previous - seen.start, -1)
-        is_former = stand_beyond(has_previous & (known != at_rows(known, rows)), beyond)
+        # The committed offset of the sample is one that a sample showed beyond the end.
+        since, last_beyond = latest_rows(has_previous & (known != at_rows(known, rows))), latest_rows(beyond)
+        is_former = (last_beyond >= since) & (last_beyond >= 0)
         forward, back = forward & ~at_rows(beyond, rows), back & ~at_rows(is_former, rows)
     counted = (produced, np.where(forward, growth, UNKNOWN), np.where(back, -growth, UNKNOWN))
     return SamplePairs(samples, seen, samples.times[seen], previous, *counted, moved & has_previous)
@@ -140,12 +142,6 @@ def falls(samples: OffsetSamples, seen: slice) -> Iterator[tuple[int, int, int |
         is_old = _is_old(samples, seen.start + row, seen.stop, column)
         if is_old or (is_old is None and returned is not None):
             yield row, column, returned
-
-
-def stand_beyond(changed: Mask, beyond: Mask) -> Mask:
-    """The samples whose committed offset (`changed`: another than before) a sample showed beyond the end."""
-    since, last_beyond = latest_rows(changed), latest_rows(beyond)
-    return np.asarray((last_beyond >= since) & (last_beyond >= 0))
 
 
 def _return(end: Matrix, previous: Matrix, row: int) -> int | None:

@@ -180,7 +180,13 @@ class StepTimeline:
         queues = self._replays.queues_of(route) if route is not None else None
         readable = queues.readable if queues else None
         reason = _not_seen(route, members) or _BY_TYPE.get(topic_type(route or ()) or "") or without_owners
-        reason = reason or _not_subscribed(known, members) or self._not_replayable(members, queues)
+        if (
+            not reason
+            and members
+            and (not known.is_subscribed or all(member.known and not member.subscribes for member in members))
+        ):
+            reason = Reason.NOT_SUBSCRIBED
+        reason = reason or self._not_replayable(members, queues)
         if reason or members is None or queues is None:
             hidden = queues.unreadable if queues and reason is Reason.NO_READABLE_QUEUE else ()
             return _Replay(reason, None, (), members, readable, None, tuple(place[:2] for place in hidden))
@@ -232,11 +238,6 @@ class StepTimeline:
         if any(unresolvable_room(strategy, "", queues.readable, client_ids) for strategy in strategies):
             return Reason.ROOM_UNRESOLVABLE
         return None
-
-
-def _not_subscribed(known: _Known, members: tuple[Member, ...] | None) -> Reason | None:
-    nobody_subscribes = all(member.known and not member.subscribes for member in members or ())
-    return Reason.NOT_SUBSCRIBED if members and (nobody_subscribes or not known.is_subscribed) else None
 
 
 def _is_inside(moment: int, times: Iterable[Time]) -> bool:

@@ -34,7 +34,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (event, client, queue, time) that no client or two hold; one condition per group. What drifts at one time
     (± `max_gap`) is one event: its cause is another route, or the worse direction, its explanation that of all.
     """
-    drifts, gap = _known_drifts(step), step.settings.max_gap
+    # Those with other members in between are none, unless a name server's route gives the lists.
+    drifts = [each for each in drifting(step) if each.is_confirmed or follows_name_server(step, [each])]
+    gap = step.settings.max_gap
     for event in islands(sorted(harm._replace(end=harm.until + gap) for harm in _harmed(step, drifts))):
         time = event[0].start, max(harm.until for harm in event)
         together = [each for each in drifts if common(time, (each.start, each.end))]
@@ -43,11 +45,6 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             yield RuleHit(
                 harm.start, harm.until, cause, queue=harm.queue, implicated=harm.client_id, explanation=explanation
             )
-
-
-def _known_drifts(step: AuditedStep) -> list[Drift]:
-    """Those with other members in between are none, unless a name server's route gives the lists."""
-    return [each for each in drifting(step) if each.is_confirmed or follows_name_server(step, [each])]
 
 
 def _cause(step: AuditedStep, event: Iterable[_Harm], drifts: Sequence[Drift]) -> str:

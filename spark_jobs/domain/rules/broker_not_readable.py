@@ -88,7 +88,7 @@ def not_readable_spans(route: Route, before: Collection[str] = ()) -> Mapping[st
             spans_of_broker.setdefault(broker, [])
         for broker, spans in spans_of_broker.items():
             perm = perm_of.get(broker)
-            cause = not_readable(perm)
+            cause = LEFT_ROUTE if perm is None else None if perm & PERM_READ else NO_READ_PERMISSION
             if cause and spans and spans[-1].end == span.start and spans[-1].cause == cause:
                 spans[-1] = spans[-1]._replace(end=span.end, seen_at=span.seen_at, perm=perm)
             elif cause:
@@ -117,13 +117,6 @@ def _explained(step: AuditedStep, topic: str, broker: str, span: NotReadable) ->
         explanation = (_IS_UP if has_answered(step, broker, time) else _MAY_BE_DOWN).format(broker)
     is_cut = span.start > step.window.end - step.settings.cadence
     return None if is_cut else span._replace(explanation=explanation)
-
-
-def not_readable(perm: int | None) -> str | None:
-    """Why a broker that was in the route cannot be read, None: it can; `perm` None: it is no longer there."""
-    if perm is None:
-        return LEFT_ROUTE
-    return None if perm & PERM_READ else NO_READ_PERMISSION
 
 
 def held_backlog(samples: OffsetSamples, broker: str, start: int, end: int) -> dict[Place, int]:

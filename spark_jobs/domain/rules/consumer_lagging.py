@@ -41,7 +41,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """
     spans = ((progress, span) for progress in step.progress for span in progress.spans if span.verdict == Verdict.WARN)
     growing = (each for each in spans if _grows(step, *each))
-    lagging = ((progress, span) for progress, span in growing if not _keeps_up(step, progress.interval.topic))
+    seldom = ((each, commits_of(step, each[0].interval.topic)) for each in growing)
+    # Of a topic that is committed seldom, the lag may grow between two commits.
+    lagging = (each for each, of_topic in seldom if of_topic is None or not of_topic.keeps_up)
     for hit in (hit for progress, span in lagging for hit in _span_hits(step, progress, span)):
         members = _busy_members(step, hit) if hit.implicated is None else ()
         yield from (replace(hit, implicated=client_id) for client_id in members) if members else (hit,)
@@ -53,12 +55,6 @@ def _grows(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> 
     column = samples.columns[progress.queues[span.place]]
     consumed = samples.forward[samples.inside(span.start, span.end), column].sum() * SECOND / (span.end - span.start)
     return span.lag_last - span.lag_first > allowed and span.lag_last > allowed + consumed * COMMIT_SECONDS
-
-
-def _keeps_up(step: AuditedStep, topic: str) -> bool:
-    """Return whether the lag grows only because the topic is committed seldom."""
-    seldom = commits_of(step, topic)
-    return seldom is not None and seldom.keeps_up
 
 
 def _span_hits(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> Iterator[RuleHit]:

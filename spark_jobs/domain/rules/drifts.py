@@ -91,17 +91,15 @@ def _runs(spans: Sequence[Span[ClientReport]]) -> Iterator[Sequence[Span[ClientR
     """The reports of one client without a gap between them that have the same list, or all have different ones."""
     run: list[Span[ClientReport]] = []
     for span in spans:
-        if run and not (run[-1].end == span.start and _is_continued(run[-1], span)):
-            yield run
-            run = []
+        if run:
+            are_single = run[-1].start == run[-1].seen_at and span.start == span.seen_at
+            is_continued = are_single or run[-1].state.reported.owned == span.state.reported.owned
+            if run[-1].end != span.start or not is_continued:
+                yield run
+                run = []
         run.append(span)
     if run:
         yield run
-
-
-def _is_continued(before: Span[ClientReport], after: Span[ClientReport]) -> bool:
-    are_single = before.start == before.seen_at and after.start == after.seen_at
-    return are_single or before.state.reported.owned == after.state.reported.owned
 
 
 def _listed(run: Sequence[Span[ClientReport]]) -> Mapping[str, ListedQueues]:

@@ -150,7 +150,9 @@ def _measured(
     if isinstance(read, OffsetSamples) and (is_produced or window):
         is_counted = np.full_like(samples.inside, is_produced)
         if window and not is_produced:
-            without_offset = unconsumed[read_spans] & ~_is_committed(read, window)[columns]
+            seen = read.inside(window.start, window.end)
+            has_offset = ((read.consumed_to[seen] != UNKNOWN) & (read.end_offset[seen] != 0)).any(axis=0)
+            without_offset = unconsumed[read_spans] & ~has_offset[columns]
             is_counted = without_offset & (samples.backlog == UNKNOWN)
         if is_counted.any():
             since = _arrived_since_first(samples, arrived(read, time)[:, columns])
@@ -164,12 +166,6 @@ def _measured(
         _backlog_together(samples, columns, read.times[time], max(span.end for span in spans)),
         has_messages,
     )
-
-
-def _is_committed(read: OffsetSamples, window: StepWindow) -> NDArray[np.bool_]:
-    """Per queue whether the step shows an offset of it."""
-    seen = read.inside(window.start, window.end)
-    return np.asarray(((read.consumed_to[seen] != UNKNOWN) & (read.end_offset[seen] != 0)).any(axis=0))
 
 
 def _without_consumed(topics: TopicSamples, offsets: OffsetSamples, time: Time) -> TopicSamples:

@@ -44,7 +44,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 severity=ERROR if by_span and _is_stopped(step, throttled.queue) else WARN,
                 # The cached amount as a multiple of its limit.
                 weight=throttled.reached / throttled.limit if throttled.reached and throttled.limit else None,
-                measures={name: getattr(throttled, name) for name in _MEASURES},
+                measures={
+                    name: getattr(throttled, name) for name in ("cached_count", "cached_mib", "cached_span", "limit")
+                },
             )
 
 
@@ -52,9 +54,6 @@ def _is_stopped(step: AuditedStep, queue: MessageQueue) -> bool:
     """Return whether the queue stands by this limit for long."""
     lasting = sum(end - start for start, end in times_of(step, StandingCause.SPAN_LIMIT).get(queue, ()))
     return lasting >= step.settings.thresholds.stalled_after_seconds * SECOND
-
-
-_MEASURES = ("cached_count", "cached_mib", "cached_span", "limit")
 
 
 def _oldest_since(step: AuditedStep, client_id: str, queue: MessageQueue, at: int) -> int:

@@ -9,8 +9,6 @@ from spark_jobs.domain.kernel.client_spans import client_spans
 from spark_jobs.domain.kernel.members import is_grpc
 from spark_jobs.domain.kernel.unseen import by_proxies
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, RuleHit
-from spark_jobs.domain.model.history import Membership
-from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import Time, common, islands, overlaps
@@ -184,7 +182,10 @@ def _minimum_seconds(step: AuditedStep, lists: Sequence[RebalanceInterval]) -> f
 
 def _changes(step: AuditedStep, brokers: Collection[str], time: Time) -> int:
     """How often the list of one broker changed meanwhile; 0: less than `flapping_times` more often than another's."""
-    changes = [_list_changes(step.memberships.get(broker, ()), *time) for broker in brokers]
+    changes = [
+        sum(time[0] <= now.start < time[1] and now.state.client_ids != before.state.client_ids for before, now in pairs)
+        for pairs in (pairwise(step.memberships.get(broker, ())) for broker in brokers)
+    ]
     return max(changes) if max(changes) - min(changes) >= step.settings.thresholds.flapping_times else 0
 
 
@@ -199,12 +200,6 @@ def _addresses_in_turn(step: AuditedStep, topic: str, brokers: Collection[str]) 
             addresses = sorted({str(address) for each in moves for address in (each.old, each.new)})
             return f"{broker} was at {names_text(addresses)} in turn: {count(len(moves), 'change')} of its address."
     return None
-
-
-def _list_changes(spans: Sequence[Span[Membership]], start: int, end: int) -> int:
-    """How often a broker listed other clients than before, from one moment (microseconds) to another."""
-    lists = ((span.start, span.state.client_ids) for span in spans)
-    return sum(start <= at < end and ids != ids_before for (_, ids_before), (at, ids) in pairwise(lists))
 
 
 def _detail(finding: Finding) -> str:

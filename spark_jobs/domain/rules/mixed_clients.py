@@ -33,12 +33,16 @@ def _strategy_hits(step: AuditedStep) -> Iterator[RuleHit]:
 def _client_hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per interval with unlike clients, and per time of different message models; a condition per group, cause."""
     yield from _model_hits(step)
+
+    def software(member: Member) -> str:
+        return " ".join(str(word) for word in (member.language, member.version) if word is not None)
+
     for interval in step.replayed:
         members = interval.members or ()
         unlike = {(member.language, member.version, member.strategy): member for member in members}
         cause = _difference(unlike.values()) if len(unlike) > 1 else None
         if cause:
-            yield _hit(interval, cause, members, _software, None if _divides(interval) else INFO)
+            yield _hit(interval, cause, members, software, None if _divides(interval) else INFO)
 
 
 def _hit(
@@ -94,11 +98,6 @@ def _rules_of(member: Member) -> Variant | None:
         return None
     variant = variant_of(strategy, language, version)
     return Variant.JAVA_TO_4_7_1 if variant == Variant.GO and strategy == MACHINE_ROOM else variant
-
-
-def _software(member: Member) -> str:
-    """Language and version, without what is unknown."""
-    return " ".join(str(word) for word in (member.language, member.version) if word is not None)
 
 
 MIXED_STRATEGIES = Rule(

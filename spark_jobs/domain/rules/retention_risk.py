@@ -29,16 +29,14 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             offsets = waiting_offsets(step, progress, place)
             cause = retention_cause(offsets, thresholds.retention_seconds) if offsets else None
             if offsets and cause:
-                measures: dict[str, float | None] = {name: getattr(offsets, name) for name in _MEASURES}
+                names = ("consumed_per_second", "consumer_offset", "deleted_per_second", "min_offset")
+                measures: dict[str, float | None] = {name: getattr(offsets, name) for name in names}
                 yield _hit(progress, place, cause, offsets.min_offset - offsets.consumer_offset, measures)
             elif by_age[place]:
                 # The oldest waiting message may be as old as the broker keeps messages, or soon will be.
                 age_ms = float(progress.age_ms[place])
                 measures = {"oldest_message_seconds": age_ms / 1000, "reserved_seconds": thresholds.reserved_seconds}
                 yield _hit(progress, place, AGED, age_ms, measures)
-
-
-_MEASURES = ("consumed_per_second", "consumer_offset", "deleted_per_second", "min_offset")
 
 
 def retention_cause(queue: QueueOffsets, within_seconds: float) -> str | None:

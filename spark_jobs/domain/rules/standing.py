@@ -65,11 +65,6 @@ def hit_of(diagnosis: Diagnosis, cause: str, role: str, **more: Any) -> RuleHit:
     )
 
 
-def _stopped_hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """Those of queues whose offset moved before, with what these queues have in common."""
-    return with_what_they_share(step, _standing_hits(step, has_moved=True))
-
-
 def _stalled_hits(step: AuditedStep) -> Iterator[RuleHit]:
     """Those of queues whose offset never moved, and of queues that a broker refuses."""
     yield from with_what_they_share(step, _standing_hits(step, has_moved=False))
@@ -193,7 +188,7 @@ CONSUMER_STOPPED = Rule(
     meaning="A consumer stopped committing offsets while messages wait. It had made progress before.",
     decided_by=_DECIDED_BY,
     causes=_CAUSES,
-    evaluate=_stopped_hits,
+    evaluate=lambda step: with_what_they_share(step, _standing_hits(step, has_moved=True)),
     detail=standing_to_the_end,
     broker=standing_broker,
 )

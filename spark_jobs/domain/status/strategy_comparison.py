@@ -114,12 +114,10 @@ def _topic_comparisons(
                 queue_count=max(allocation.readable_count for allocation in known_allocations),
                 unassigned_queues=max(allocation.counts.unassigned_queues for allocation in known_allocations),
                 double_owned_queues=max(allocation.counts.double_owned_queues for allocation in known_allocations),
-                largest_share=max(map(_largest_share, known_allocations)),
+                largest_share=max(
+                    max(of.queues_per_member) * len(of.queues_per_member) / of.readable_count
+                    for of in known_allocations
+                ),
                 queues_moved=sum(movement.moved for movement in known_movements),
                 minimum_moves=sum(movement.least for movement in known_movements),
             )
-
-
-def _largest_share(allocation: Allocation) -> float:
-    shares = allocation.queues_per_member
-    return max(shares) * len(shares) / allocation.readable_count

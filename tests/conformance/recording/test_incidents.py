@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from schemas import FINDINGS, GROUP_STATUS, MEMBERSHIP_SNAPSHOTS, REBALANCE_INTERVALS
-from spark_jobs.domain.incidents.fold import incidents
+from spark_jobs.domain.incidents.fold import fold
 from spark_jobs.domain.incidents.values import AuditedTime, Incident
 from spark_jobs.domain.model.intervals import Interval, StepGrid
 from spark_jobs.domain.model.window import SECOND, to_micros
@@ -58,7 +58,7 @@ TOLERANCE = 30 * SECOND
 def folded(published: Published, step_seconds: int) -> list[Incident]:
     steps = ((row["cluster"], row["consumer_group"], to_micros(row["step_start"])) for row in published[GROUP_STATUS])
     found = published_findings(arrow_table(FINDINGS, published[FINDINGS]))
-    return incidents(found, AuditedTime(steps, step_seconds * SECOND), RULES)
+    return fold(found, AuditedTime(steps, step_seconds * SECOND), RULES).incidents
 
 
 def moment(cell: str) -> int | None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from spark_jobs.domain.incidents.carried import CHANGEABLE, NOTHING_CARRIED, Carried
-from spark_jobs.domain.incidents.fold import fold, incidents
+from spark_jobs.domain.incidents.fold import fold
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding
 from spark_jobs.domain.model.finding import QueueEvidence
 from spark_jobs.domain.model.window import HOUR, SECOND
@@ -144,7 +144,7 @@ def folded_in_parts(whole: History, cuts: Sequence[int]) -> list[Incident]:
 def test_incidents_that_continue_from_what_is_carried_are_those_of_the_whole_fold(seed: int) -> None:
     chance, of_seed = random.Random(-seed), history(seed)
     cuts = sorted(start_of(hour) for hour in chance.sample(range(1, HOURS), 5))
-    expected = incidents(of_seed.findings, of_seed.audited(start_of(0), start_of(HOURS)), RULES)
+    expected = fold(of_seed.findings, of_seed.audited(start_of(0), start_of(HOURS)), RULES).incidents
     found = folded_in_parts(of_seed, cuts)
     assert sorted(expected, key=repr) == sorted(found, key=repr)
     assert len({one.incident_id for one in found}) == len(found)
@@ -156,7 +156,7 @@ def test_a_long_condition_names_its_first_and_its_last_findings_and_counts_all()
         for hour in range(130)
     ]
     steps = [("c", "g", start_of(hour)) for hour in range(130)]
-    (one,) = incidents(found, AuditedTime(steps, HOUR), RULES)
+    (one,) = fold(found, AuditedTime(steps, HOUR), RULES).incidents
     (part,) = one.root_causes
     assert part.finding_ids == tuple(map(str, (*range(50), *range(80, 130))))
     assert part.finding_count == 130

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.domain.incidents.facts import part_headline
-from spark_jobs.domain.incidents.fold import incidents
+from spark_jobs.domain.incidents.fold import fold
 from spark_jobs.domain.incidents.values import AuditedTime, GroupCost, Incident, IncidentPart, PublishedFinding
 from spark_jobs.domain.model.finding import QueueEvidence
 from spark_jobs.domain.model.window import SECOND
@@ -105,7 +105,7 @@ def folded(
         for group, _, topic in [what.partition("/")]
     ]
     times = [(moment(start), moment(end)) for start, _, end in (word.partition("-") for word in silent.split())]
-    return incidents(flat, AuditedTime(steps, HOUR * SECOND, deletions, {"c": times}), RULES)
+    return fold(flat, AuditedTime(steps, HOUR * SECOND, deletions, {"c": times}), RULES).incidents
 
 
 def summary(one: Incident) -> str:
