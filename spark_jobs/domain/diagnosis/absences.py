@@ -56,6 +56,13 @@ def is_unused(step: AuditedStep, until: int) -> bool:
     return bool(states) and all(states)
 
 
+def is_not_yet_there(step: AuditedStep, until: int) -> bool:
+    """Return whether the group's first members and its first offsets are both seen after `until`: it is new."""
+    starts = [span.start for span in step.membership_spans if span.state.connections]
+    seen = (samples.times[samples.inside(step.window.read_from, until)] for samples in step.history.offsets.values())
+    return bool(starts) and min(starts) >= until and not any(map(len, seen))
+
+
 def _old_queues(step: AuditedStep, topic: str, *, is_new: bool) -> list[bool]:
     """Of each queue with messages for the group at its first sample in the window, whether its offset is that old;
     without an offset, whether the group is not new.

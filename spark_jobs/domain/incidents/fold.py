@@ -18,6 +18,7 @@ from spark_jobs.domain.model.window import Time, common
 from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rules import unobserved
 from spark_jobs.domain.rules.findings import LEAD
+from spark_jobs.domain.rules.in_common import ALL_BROKERS
 from spark_jobs.domain.rules.links import Follows
 from spark_jobs.domain.rules.rule import Rule
 
@@ -205,7 +206,7 @@ def _spread_shares(thread: Thread, rule: Rule) -> set[Hashable]:
 
 
 def _broker_of(roots: Iterable[Thread], rules: Mapping[str, Rule]) -> str | None:
-    """The only broker that roots of an incident point to by their worst findings; None: there is no such one."""
+    """The broker, or all, that roots of an incident point to by their worst findings; None: there is no such one."""
     brokers = {rules[thread.identity.rule].broker(thread.worst) for thread in roots} - {None}
     return brokers.pop() if len(brokers) == 1 else None
 
@@ -218,6 +219,8 @@ def _with_same_broker(events: Sequence[Event]) -> Iterator[Incident]:
         together = {group for other in of_broker if _is_same_time(each, other) for group in other.consumer_groups}
         groups = sorted(together.difference(each.consumer_groups))
         sentence = f"Incidents of {names_text(groups)} point to {broker}, too: look at {broker} first."
+        if broker == ALL_BROKERS:
+            sentence = f"Incidents of {names_text(groups)} point to the brokers, too: look at the brokers first."
         yield replace(each, advice=f"{sentence} {each.advice}") if groups else each
 
 

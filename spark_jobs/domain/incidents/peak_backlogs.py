@@ -36,7 +36,7 @@ def peak_backlogs(threads: Sequence[Thread]) -> dict[str, int]:
     """
     backlogs: dict[str, dict[str | None, list[_Backlog]]] = defaultdict(lambda: defaultdict(list))
     for thread in threads:
-        of_topics = by_key(thread.findings, lambda finding: finding.evidence.topic or finding.topic)
+        of_topics = by_key(thread.findings, lambda finding: finding.topic or finding.evidence.topic)
         for topic, topic_findings in of_topics.items():
             of_topic = [finding.evidence for finding in topic_findings]
             queues = frozenset(

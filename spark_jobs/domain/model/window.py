@@ -74,12 +74,12 @@ class _Lasting(Protocol):
 Lasting = TypeVar("Lasting", bound=_Lasting)
 
 
-def islands(in_order: Iterable[Lasting]) -> Iterator[list[Lasting]]:
-    """The maximal runs of what covers a time without a gap; `in_order`: by start."""
+def islands(in_order: Iterable[Lasting], gap: int = 0) -> Iterator[list[Lasting]]:
+    """The maximal runs of what covers a time without a longer `gap` (microseconds); `in_order`: by start."""
     island: list[Lasting] = []
     covered_until = 0
     for each in in_order:
-        if island and each.start > covered_until:
+        if island and each.start > covered_until + gap:
             yield island
             island = []
         covered_until = max(covered_until, each.end) if island else each.end

@@ -11,6 +11,7 @@ from spark_jobs.domain.model.finding import FindingQueue, QueueEvidence, RuleHit
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.phrases import known_sum
 from spark_jobs.domain.rules.evidence import QueueSpan, queue_evidence
+from spark_jobs.domain.rules.in_common import ALL_BROKERS
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NO_MEMBERS, UNUSED, BETWEEN_RUNS, NO_HEARTBEATS = "NO_MEMBERS", "UNUSED", "BETWEEN_RUNS", "NO_HEARTBEATS"
@@ -137,9 +138,9 @@ RULE = Rule(
             "one process was connected before and after: its client id has its process id and start time "
             "(`10.0.0.1@7#812345` of Java ≥ 4.9, `host@7@0@c6bjl3u0` of gRPC clients), or it reports the same start",
             "The processes ran meanwhile, so another consumer would not be listed either. Brokers drop a client 120 s "
-            "after its last heartbeat: check that `heartbeatBrokerInterval` is 30 s as by default, and look for long "
-            "pauses of the processes (full GC) and at the network. Behind a proxy, look "
-            "whether it restarted.",
+            "after its last heartbeat: check that `heartbeatBrokerInterval` is 30 s as by default, look for long "
+            "pauses of the processes (full GC), at the network, and in the logs for refused requests (access control). "
+            "Behind a proxy, look whether it restarted.",
             headline="Brokers listed no consumer of {groups}, though its processes ran",
         ),
         BETWEEN_RUNS: Cause(
@@ -152,4 +153,5 @@ RULE = Rule(
     },
     evaluate=hits,
     hit_severity=ERROR,
+    broker=lambda finding: ALL_BROKERS if finding.cause == NO_HEARTBEATS else None,
 )

@@ -50,11 +50,16 @@ def with_what_they_share(step: AuditedStep, hits: Iterable[RuleHit]) -> Iterator
                 yield replace(hit, hint=" ".join(filter(None, (hit.hint, hint))) or None, measures=shown)
 
 
+#: Stands for all brokers, where findings point to what they have in common.
+ALL_BROKERS = "*"
+
+
 def standing_broker(finding: Finding) -> str | None:
-    """The broker of which all queues stand, and no queue of another one; None: there is no such broker."""
+    """The broker of which all queues stand, and no queue of another one; all brokers if pulls may be refused."""
     brokers = {queue.broker_name for queue in finding.evidence.queues}
-    is_of_broker = finding.evidence.measured.get(ALL_OF_BROKER) and len(brokers) == 1
-    return brokers.pop() if is_of_broker else None
+    if finding.evidence.measured.get(ALL_OF_BROKER) and len(brokers) == 1:
+        return brokers.pop()
+    return ALL_BROKERS if finding.cause == StandingCause.SUSPENDED else None
 
 
 def standing_to_the_end(finding: Finding) -> str:

@@ -90,7 +90,6 @@ _BEHIND = (
     Follows("GHOST_MEMBER", queues),
     Follows("CLIENT_HUNG", queues),
     Follows("ALLOCATION_DRIFT", queues),
-    Follows("BROKER_NOT_READABLE", queues, within=60 * SECOND),
     Follows("DUPLICATE_CLIENT_ID", clients),
     Follows("ORDERLY_LOCK_MISSING", queues),
     Follows("CONSUME_FAILING", clients),
@@ -116,6 +115,7 @@ _MAY_BE_SLOW = (
 _MAY_BE_NOT_TAKEN = (StandingCause.NOT_TAKEN, StandingCause.NOT_REPORTED, StandingCause.NEVER_COMMITTED)
 _STANDING = (
     *_BEHIND,
+    Follows("BROKER_NOT_READABLE", queues, within=60 * SECOND),
     *(Follows(rule, shares, _MAY_BE_SLOW) for rule, shares in _SLOW),
     Follows("SUBSCRIPTION_MISMATCH", everything, _MAY_BE_NOT_TAKEN, ("DIFFERENT_TOPICS",)),
     Follows("MEMBERSHIP_VIEW_SPLIT", topics, (StandingCause.NOT_LISTED,)),
@@ -211,6 +211,8 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
     ),
     "CONSUMER_LAGGING": (
         *_BEHIND,
+        # What comes after the broker is back is too much for another reason.
+        Follows("BROKER_NOT_READABLE", queues),
         *starmap(Follows, _SLOW),
         # Of a queue that stood, the lag may still grow when it moves again.
         _STOPPED,

@@ -250,8 +250,13 @@ def _what_happened(step: AuditedStep, progress: IntervalProgress, rewind: Rewind
     left = [each.left for each in together if each.left is not None]
     again = [each.again_at for each in together if each.again_at is not None]
     if any(messages > tolerance for messages in left):
-        until = f", until {second_text(max(again))}" if len(again) == len(together) else ""
-        consumed = f"After a minute they have not recovered: the group really consumes these messages again{until}."
+        consumed = "After a minute they have not recovered: the group really consumes these messages again."
+        if len(again) == len(together):
+            until = second_text(max(again))
+            consumed = (
+                "After a minute they have not recovered: the group really consumes these messages again, until "
+                f"{until}."
+            )
     elif left and progress.end < min(rewind.at + _A_MINUTE, step.window.end):
         consumed = (
             "After a minute the offsets are where they were, but members changed meanwhile: those that began then "

@@ -55,7 +55,7 @@ class Rule:
     sentence, with `{groups}`, `{topics}`, `{queues}`, `{brokers}`, `{subjects}` and `{members}` as it names them;
     `{members:has|have}` agrees with their number. `detail`: what the worst finding adds to the headline after a colon.
     `ended`: a clause, what happened when it is over; empty: that is not known, or something is left to do. `broker`:
-    the only broker that a finding points to, None: there is none.
+    the only broker, or all of them, that a finding points to, None: to none.
     """
 
     name: str

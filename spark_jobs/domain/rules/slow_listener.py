@@ -1,5 +1,6 @@
 """SLOW_LISTENER: a client's messages need more threads than it has, or longer than before."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -11,7 +12,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import busy_spans, seen_twice
 from spark_jobs.domain.kernel.consume_statuses import ResponseTimes, rows_in, slowed_listeners, status_samples
 from spark_jobs.domain.model.clients import BusyClient
-from spark_jobs.domain.model.finding import RuleHit
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import RETRY, ClientHistory
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
@@ -26,8 +27,8 @@ from spark_jobs.domain.status.attribution import pace
 from spark_jobs.domain.status.lagging_queues import greatest_rise
 
 _MINUTE, _SEVERAL, _NEARLY_ALL = 60 * SECOND, 2, 0.8
-#: So many times what came before is much more.
-_MORE = 1.5
+#: So many times what came before is much more, and so large a part of it is nearly all.
+_MORE, _OF_ONE_BROKER = 1.5, 0.9
 #: `DefaultMQPushConsumer.popInvisibleTime`.
 _INVISIBLE_MS = 60_000
 ALL_THREADS_BUSY = "ALL_THREADS_BUSY"
@@ -41,7 +42,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """
     does_not_scale, more_came = cache(lambda: _does_not_scale(step)), cache(lambda time: _more_came(step, time))
     for client_id, spans in busy_spans(step).items():
-        together = [(each, (run[0].start, run[-1].end)) for run in islands(spans) for each in run]
+        runs = islands(spans, step.settings.max_gap)
+        together = [(each, (run[0].start, run[-1].end)) for run in runs for each in run]
         for busy_span, busy_time in together:
             weight = busy_span.state.busy_threads / busy_span.state.consume_threads
             hit = _hit(client_id, None, ALL_THREADS_BUSY, busy_span, weight)
@@ -76,13 +78,15 @@ def _is_busy(step: AuditedStep, client_id: str, time: Time) -> bool:
 
 
 def _lagging_hits(step: AuditedStep, client_id: str, hit: RuleHit) -> Iterator[RuleHit]:
-    """The hit of a client for each queue that it owns meanwhile, and in which more than the allowed lag waits."""
-    for interval in step.replayed:
+    """The hit of a client for each queue that it owns or pops meanwhile, if more than the allowed lag waits there."""
+    for interval in step.intervals:
         start, end = max(hit.start, interval.start), min(hit.end, interval.end)
         samples = step.history.offsets.get(interval.topic)
         if samples is None or not interval.is_ordinary or start >= end:
             continue
         rows, own = samples.inside(start, end), owned_queues(interval, client_id, BEHIND)
+        if interval.is_shared_out and client_id in interval.client_ids:
+            own = [FindingQueue(interval.topic, *place, BEHIND) for place in interval.queues or ()]
         for queue in (each for each in own if each[1:3] in samples.columns):
             lag = samples.lag[rows, samples.columns[queue[1:3]]]
             if (lag > step.settings.thresholds.allowed_lag).any():
@@ -176,7 +180,8 @@ def _more_came(step: AuditedStep, run: Time) -> str | None:
     if end - start < step.settings.thresholds.verdict_window_seconds * SECOND:
         return None
     ordinary = [topic for topic in step.history.offsets if not topic.startswith(RETRY)]
-    before = sum(sum(pace(step.history.offsets[topic], start, end).values()) for topic in ordinary)
+    usual = _pace_of_brokers(step, ordinary, start, end)
+    before = sum(usual.values())
     at = moments(step, ordinary)
     at = at[(at >= end) & (at < run[1])]
     produced = counted(step, ordinary, "produced", at)
@@ -188,9 +193,23 @@ def _more_came(step: AuditedStep, run: Time) -> str | None:
         return None
     since = float(produced[top] - produced[bottom]) / lasting
     first, last = (second_text(int(at[place])) for place in (bottom, top))
+    sentence = f"From {first} to {last} {since:,.1f} messages/s came, before {before:,.1f}."
     if top == len(at) - 1:
-        return f"Since {first} {since:,.1f} messages/s came, before {before:,.1f}."
-    return f"From {first} to {last} {since:,.1f} messages/s came, before {before:,.1f}."
+        sentence = f"Since {first} {since:,.1f} messages/s came, before {before:,.1f}."
+    risen = _pace_of_brokers(step, ordinary, int(at[bottom]), int(at[top]) + 1)
+    broker = max(risen, key=risen.__getitem__)
+    if risen[broker] < _OF_ONE_BROKER * sum(risen.values()) or usual[broker] >= _OF_ONE_BROKER * before:
+        return sentence
+    return f"{sentence} Nearly all of them are at {broker}: look at who sends there, or whether it delivers them again."
+
+
+def _pace_of_brokers(step: AuditedStep, topics: Iterable[str], start: int, end: int) -> dict[str, float]:
+    """By broker the messages produced a second to the topics in a time (microseconds)."""
+    paces = defaultdict[str, float](float)
+    for topic in topics:
+        for (broker, _), of_queue in pace(step.history.offsets[topic], start, end).items():
+            paces[broker] += of_queue
+    return paces
 
 
 def _when_members_leave(step: AuditedStep, spans: Iterable[Span[BusyClient]], last: Span[BusyClient]) -> str | None:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from spark_jobs.domain.diagnosis.absences import is_between_runs, is_unused
+from spark_jobs.domain.diagnosis.absences import is_between_runs, is_not_yet_there, is_unused
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
@@ -39,12 +39,15 @@ VIEWS_DISAGREE = "VIEWS_DISAGREE"
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (interval, queue without owner), and per (split of the views, queue that may have none); one condition
-    per group, topic and cause. Queues beyond the read queues are STRANDED_WRITE_QUEUES.
+    per group, topic and cause. Queues beyond the read queues are STRANDED_WRITE_QUEUES; a group that is not there yet
+    lacks no owner.
     """
     for place, interval in enumerate(step.replayed):
         for hit in _unassigned_hits(interval, step.settings.thresholds, step.replayed[:place]):
             is_offline = hit.cause == UnassignedCause.GROUP_OFFLINE
             until = interval.end if is_offline else step.window.end
+            if is_offline and is_not_yet_there(step, until):
+                continue
             is_usual = is_unused(step, until) or (is_offline and is_between_runs(step))
             yield replace(hit, severity=WARN) if is_usual else hit
     yield from _never_read(step)
