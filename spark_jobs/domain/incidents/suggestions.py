@@ -61,7 +61,8 @@ def suggestions(
 
     def by_step(key: str, height: Callable[[Finding], float | None], digits: int = 0) -> Suggestion | None:
         heights = _heights(reported, height)
-        return _suggestion(key, _per_step(steps, heights), heights, current, digits=digits)
+        greatest = dict(sorted(heights))
+        return _suggestion(key, [greatest.get(at, 0.0) for at in steps], heights, current, digits=digits)
 
     lagging, below = _heights(reported, _lagging), _least_stopped(findings)
     candidates = (
@@ -108,12 +109,6 @@ def _heights(findings: Iterable[PublishedFinding], height: Callable[[Finding], f
     return [(step, value) for step, value in heights if value is not None]
 
 
-def _per_step(steps: Iterable[int], heights: Iterable[_Height]) -> list[float]:
-    """The greatest height of each step; 0: it has no such finding."""
-    greatest = dict(sorted(heights))
-    return [greatest.get(step, 0.0) for step in steps]
-
-
 def _least_stopped(findings: Iterable[PublishedFinding]) -> float:
     """The least lag with which a queue of an ERROR made no progress, or began to lose messages; not known: 0."""
     every = (published.finding for published in findings)
@@ -136,6 +131,6 @@ def _skew(finding: Finding) -> float | None:
 
 
 def _flapping(finding: Finding) -> float | None:
-    measures = finding.evidence.measured
-    known = [value for value in (measures.get("comings"), measures.get("goings")) if value is not None]
+    times = map(finding.evidence.measured.get, ("comings", "goings"))
+    known = [value for value in times if value is not None]
     return min(known, default=None) if finding.rule == flapping_member.RULE.name else None

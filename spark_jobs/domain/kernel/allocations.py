@@ -119,11 +119,6 @@ class Allocation:
         return np.array([*map(bool, self.owners)], bool)
 
     @cached_property
-    def owners_of_queue(self) -> Mapping[Place, tuple[int, ...]]:
-        """The positions of the owners, by queue."""
-        return dict(zip(self.queues, self.owners, strict=True))
-
-    @cached_property
     def queues_of_client(self) -> Mapping[str, frozenset[Place]]:
         """The queues of each owner, by client id; connections that share an id own the same ones."""
         queues_by_client: dict[str, set[Place]] = defaultdict(set)

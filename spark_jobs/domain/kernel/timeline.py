@@ -153,7 +153,8 @@ class StepTimeline:
             return _TOPIC_DELETED
         states, membership = self._clients.at(moment.start), view.membership if view else None
         is_assigned = membership is not None and self._is_assigned(membership, states)
-        request = request_mode(view.request_modes, topic) if view and is_assigned else None
+        modes = [answer.request_modes for answer in view.answers] if view else []
+        request = request_mode(modes, topic) if is_assigned else None
         without_owners = self._why_without_owners(view, states, moment.start, request) if view else None
         is_subscribed = topic in self._spans.subscribed
         known = _Known(topic, is_subscribed, moment.route, membership, states, without_owners, request)
@@ -201,7 +202,8 @@ class StepTimeline:
         """Why no client owns queues; None: clients own them. Brokers list gRPC clients of proxies inside them, and the
         message model of the last heartbeat.
         """
-        if states.all_broadcast(view.membership, view.broadcasting):
+        by_broker = any(answer.message_model == MessageModel.BROADCASTING for answer in view.answers)
+        if states.all_broadcast(view.membership, by_broker):
             return Reason.BROADCASTING
         if view.membership.message_model == MessageModel.LITE_SELECTIVE:
             return Reason.LITE

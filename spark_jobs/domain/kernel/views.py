@@ -12,8 +12,8 @@ from itertools import groupby, zip_longest
 from typing import Generic, NamedTuple, TypeVar
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS
-from spark_jobs.domain.model.history import Membership, RequestMode
-from spark_jobs.domain.model.message_queue import MessageModel, RouteEntry
+from spark_jobs.domain.model.history import Membership
+from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import StepWindow
 
@@ -31,16 +31,6 @@ class View(NamedTuple):
     def membership(self) -> Membership:
         """The members, as the first of the brokers lists them."""
         return self.answers[0]
-
-    @property
-    def broadcasting(self) -> bool:
-        """Return whether a broker reports it for the group."""
-        return any(answer.message_model == MessageModel.BROADCASTING for answer in self.answers)
-
-    @property
-    def request_modes(self) -> tuple[tuple[RequestMode, ...] | None, ...]:
-        """Those set at each broker."""
-        return tuple(answer.request_modes for answer in self.answers)
 
 
 class Moment(NamedTuple):

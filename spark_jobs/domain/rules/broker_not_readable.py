@@ -139,17 +139,13 @@ def _broker_hits(
         backlogs = held_backlog(samples, broker, since, min(span.end, following))
         if place == 0 and last_hour is not None:
             backlogs = held_backlog(samples, broker, *around(step, last_hour)) | backlogs
-        more = {"severity": span.severity or _severity(step, span), "explanation": span.explanation}
+        # A restart may take so long.
+        is_short = span.cause == LEFT_ROUTE and span.end - span.start < standing_seconds(step) * SECOND
+        more = {"severity": span.severity or (WARN if is_short else None), "explanation": span.explanation}
         is_gone = span.cause == TOPIC_GONE and any(backlogs.values())
         for queue in (queue for queue, backlog in backlogs.items() if backlog > 0 or is_gone):
             end = _followed(step, samples, queue, span) if span.cause == LEFT_ROUTE else span.end
             yield _hit((span.start, end), span.cause, topic, queue, sum(backlogs.values()), **more)
-
-
-def _severity(step: AuditedStep, span: NotReadable) -> str | None:
-    """WARN of a broker that left the route for no longer than a restart may take."""
-    is_short = span.end - span.start < standing_seconds(step) * SECOND
-    return WARN if span.cause == LEFT_ROUTE and is_short else None
 
 
 def _followed(step: AuditedStep, samples: OffsetSamples, queue: Place, span: NotReadable) -> int:

@@ -48,11 +48,14 @@ class _Samples(NamedTuple):
 
 
 class _QueuesBacklog(NamedTuple):
-    """The backlog of a topic's queues at their first and last sample, and at each: times, and messages or `UNKNOWN`."""
+    """The backlog of a topic's queues at their first and last sample, and at each: times, and messages or `UNKNOWN`.
+    `has_messages` False: they never had any.
+    """
 
     start: int | None
     end: int | None
     series: tuple[Numbers, Numbers]
+    has_messages: bool = True
 
 
 _UNKNOWN_BACKLOG = _QueuesBacklog(None, None, (np.empty(0, np.int64), np.empty(0, np.int64)))
@@ -76,30 +79,25 @@ def queue_evidence(
     """
     queues: list[QueueEvidence] = []
     backlogs: dict[str, _QueuesBacklog] = {}
-    empty: set[str] = set()
     for topic, topic_spans in groupby(sorted(spans), key=lambda span: span.queue.topic):
         spans_of_topic = list(topic_spans)
         samples, is_unread = _samples_of(topic, history, cause, unread, window, spans_of_topic)
-        measured, backlog, has_messages = [Measured()] * len(spans_of_topic), _UNKNOWN_BACKLOG, True
+        measured, backlogs[topic] = [Measured()] * len(spans_of_topic), _UNKNOWN_BACKLOG
         if samples:
             is_produced = is_unread or cause == NEVER_COMMITTED
             unconsumed = [cause in _OWNER_HAS_NOTHING or span.queue.role in _UNCONSUMED for span in spans_of_topic]
-            measured, backlog, has_messages = _measured(
+            measured, backlogs[topic] = _measured(
                 samples, spans_of_topic, window, np.array(unconsumed), is_produced=is_produced
             )
         pairs = zip(spans_of_topic, measured, strict=True)
         queues += [QueueEvidence(*span.queue, span.start, span.end, *numbers) for span, numbers in pairs]
-        backlogs[topic] = backlog
-        empty |= set() if has_messages else {topic}
-    counted_topics = backlogs.keys() - empty or backlogs.keys()
-    topic_totals = [backlogs[topic] for topic in counted_topics]
-    counted_queues = [evidence for evidence in queues if evidence.topic in counted_topics]
-    most = highest(total.series for total in topic_totals)
+    counted = {topic: total for topic, total in backlogs.items() if total.has_messages} or backlogs
+    most = highest(total.series for total in counted.values())
     return queues, Measured(
-        sum_before((total.start, total.end) for total in topic_totals),
-        known_sum(total.end for total in topic_totals),
+        sum_before((total.start, total.end) for total in counted.values()),
+        known_sum(total.end for total in counted.values()),
         most and most.messages,
-        *(known_sum(getattr(evidence, name) for evidence in counted_queues) for name in Measured._fields[3:]),
+        *(known_sum(getattr(each, name) for each in queues if each.topic in counted) for name in Measured._fields[3:]),
     )
 
 
@@ -134,17 +132,17 @@ def _measured(
     unconsumed: NDArray[np.bool_],
     *,
     is_produced: bool,
-) -> tuple[list[Measured], _QueuesBacklog, bool]:
-    """Return what a topic's samples show per span, the backlog of its queues together, and whether they ever had
-    messages. `unconsumed`: per span, whether nobody consumes its queue. `is_produced`: the unknown backlog is at least
-    what was produced since the first sample.
+) -> tuple[list[Measured], _QueuesBacklog]:
+    """Return what a topic's samples show per span, and the backlog of its queues together. `unconsumed`: per span,
+    whether nobody consumes its queue. `is_produced`: the unknown backlog is at least what was produced since the first
+    sample.
     """
     places = [(span.queue.broker_name, span.queue.queue_id) for span in spans]
     read_spans = [number for number, place in enumerate(places) if place in read.columns]
     time = read.inside(min(span.start for span in spans), max(span.end for span in spans))
     measured = [Measured()] * len(spans)
     if not read_spans or time.start == time.stop:
-        return measured, _UNKNOWN_BACKLOG, True
+        return measured, _UNKNOWN_BACKLOG
     columns = np.array([read.columns[places[number]] for number in read_spans])
     samples = _samples(read, time, columns, [spans[number] for number in read_spans])
     if isinstance(read, OffsetSamples) and (is_produced or window):
@@ -160,12 +158,7 @@ def _measured(
             samples = samples._replace(backlog=at_least if is_produced else samples.backlog, at_least=at_least)
     for number, of_span in zip(read_spans, _per_queue(samples), strict=True):
         measured[number] = of_span
-    has_messages = bool((samples.end_offset[samples.inside] != 0).any()) or not samples.inside.any()
-    return (
-        measured,
-        _backlog_together(samples, columns, read.times[time], max(span.end for span in spans)),
-        has_messages,
-    )
+    return measured, _backlog_together(samples, columns, read.times[time], max(span.end for span in spans))
 
 
 def _without_consumed(topics: TopicSamples, offsets: OffsetSamples, time: Time) -> TopicSamples:
@@ -252,7 +245,8 @@ def _backlog_together(samples: _Samples, columns: NDArray[np.int64], times: Numb
     first = zip(map(_or_none, backlog[inside[:, 0], 0].tolist()), map(_or_none, ends), strict=True)
     # From then on nothing is said of the topic.
     series = np.append(times[moments], until), np.append(minimums, UNKNOWN)
-    return _QueuesBacklog(sum_before(first), _or_none(int(sums[-1])), series)
+    has_messages = bool((samples.end_offset[samples.inside] != 0).any())
+    return _QueuesBacklog(sum_before(first), _or_none(int(sums[-1])), series, has_messages)
 
 
 def _or_none(number: int) -> int | None:

@@ -4,9 +4,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance, RebalanceInterval
 from spark_jobs.domain.kernel.reconnects import Reconnects, reconnects
 from spark_jobs.domain.kernel.triggers import host
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, RuleHit
 from spark_jobs.domain.model.history import RETRY, UNKNOWN
 from spark_jobs.domain.model.intervals import format_utc
@@ -30,8 +31,6 @@ MOVED = "MOVED"
 
 #: A rebalance of a topic, the client id that joined or left in it, and whether it joined.
 _Change = tuple[Rebalance, str, bool]
-#: By topic and start of an interval, the number of members on each host.
-_Peers = dict[tuple[str, int], Counter[str | None]]
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -40,7 +39,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     once: a deployment that restarts all in turn is no flapping. One per queue of a client id with as many new
     connections.
     """
-    times, peers = step.settings.thresholds.flapping_times, _Peers()
+    times = step.settings.thresholds.flapping_times
     for client_id, connected in reconnects(step).items():
         yield from _connection_hits(step, client_id, connected)
     for (cause, subject), changes in _changes_by_subject(step.rebalances).items():
@@ -48,7 +47,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
         fewest = min(joins, leaves)
         if cause == SAME_ID and subject in reconnects(step):
             continue
-        if fewest >= times and fewest >= times * _most_at_once(cause, subject, changes, peers):
+        if fewest >= times and fewest >= times * _most_at_once(cause, subject, changes):
             yield _hit(cause, subject, joins, leaves, changes)
 
 
@@ -117,17 +116,15 @@ def _change_count(cause: str, changes: Iterable[_Change], joined: bool) -> int:
     return len({moment if cause == SAME_ID else client_id for moment, client_id in same})
 
 
-def _most_at_once(cause: str, subject: str, changes: Iterable[_Change], peers: _Peers) -> int:
-    """The most members that a host had after one of the changes, 1 for an id; fills `peers`, which all hosts share."""
-    if cause == SAME_ID:
-        return 1
-    most = 1
-    for interval in (rebalance.interval for rebalance, _, _ in changes):
-        key = (interval.topic, interval.start)
-        if key not in peers:
-            peers[key] = Counter(host(member.client_id) for member in interval.members or ())
-        most = max(most, peers[key][subject])
-    return most
+def _most_at_once(cause: str, subject: str, changes: Iterable[_Change]) -> int:
+    """The most members that a host had after one of the changes; 1 for an id."""
+    return 1 if cause == SAME_ID else max(1, *(_peers(rebalance.interval)[subject] for rebalance, _, _ in changes))
+
+
+@cached_with_value
+def _peers(interval: RebalanceInterval) -> Counter[str | None]:
+    """The number of members on each host."""
+    return Counter(map(host, interval.client_ids))
 
 
 def _hit(cause: str, subject: str, joins: int, leaves: int, changes: Sequence[_Change]) -> RuleHit:

@@ -64,7 +64,7 @@ def queue_hit(interval: RebalanceInterval, queue: FindingQueue, cause: str, impl
 def _is_shown(interval: RebalanceInterval, queue: FindingQueue) -> bool:
     if interval.by_strategy is None or interval.allocation is None:
         return True
-    count = len(interval.allocation.owners_of_queue[queue.broker_name, queue.queue_id])
+    count = len(interval.allocation.owners[interval.places[queue.broker_name, queue.queue_id]])
     return count == 0 if queue.role == UNASSIGNED else count > 1
 
 

@@ -56,14 +56,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 def _broker_differs(step: AuditedStep, span: Span[Membership]) -> Iterator[RuleHit]:
     """One per topic and time in which all clients that a broker lists report expressions other than the broker's."""
     clients = [step.history.clients.get(client_id) for client_id in dict.fromkeys(span.state.client_ids)]
-    by_client = [client.series.states for client in clients if client]
-    if (
-        not clients
-        or len(by_client) < len(clients)
-        or not all(
-            any(state.subscriptions not in (None, span.state.subscriptions) for state in states) for states in by_client
-        )
-    ):
+    states_of_clients = [client.series.states if client else () for client in clients]
+    same = (None, span.state.subscriptions)
+    if not clients or not all(any(each.subscriptions not in same for each in states) for states in states_of_clients):
         return  # as mostly
     for topic, expression in sorted(span.state.subscriptions):
         answers: list[tuple[str, str]] = []

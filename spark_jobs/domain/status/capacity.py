@@ -309,18 +309,14 @@ def advice(group: GroupInStep) -> str:
     if group_limit is Limit.UNKNOWN_BACKLOG:
         unknown = count(group.unknown_queues, "queue") if group.unknown_queues else "the group"
         return ADVICE[group_limit].format(unknown=unknown)
-    answer = _did_not_keep_up(group, group_limit) or (
+    # Only a jump also makes a backlog fall.
+    rules = {Limit.NO_BACKLOG: [*_DID_NOT_KEEP_UP], Limit.WORKED_OFF: ["MESSAGES_SKIPPED"]}.get(group_limit, ())
+    answer = next((_DID_NOT_KEEP_UP[rule] for rule in rules if rule in group.wrong), None) or (
         _kept_up(group) if group_limit is Limit.NO_BACKLOG else _held_back(group, worst(group.held_back))
     )
     other = group_limit in _NOTHING_GREW and group.wrong
     wrong = f"What was wrong is of another kind: {names_text(group.wrong, 3)}." if other else None
     return " ".join(filter(None, (answer, wrong, _unknown(group))))
-
-
-def _did_not_keep_up(group: GroupInStep, group_limit: Limit) -> str | None:
-    """The answer of the first rule; only a jump also makes a backlog fall."""
-    rules = {Limit.NO_BACKLOG: [*_DID_NOT_KEEP_UP], Limit.WORKED_OFF: ["MESSAGES_SKIPPED"]}.get(group_limit, ())
-    return next((_DID_NOT_KEEP_UP[rule] for rule in rules if rule in group.wrong), None)
 
 
 def _kept_up(group: GroupInStep) -> str:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spark_jobs.domain.kernel.allocations import Allocation
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
@@ -77,16 +77,6 @@ class GroupStatus(NamedTuple):
 _TopicEnd = tuple[RebalanceInterval, Allocation]
 
 
-class _Ownership(NamedTuple):
-    """Idle members and owned queues of the ordinary topics, at the end of their last interval; None: there is none."""
-
-    idle_members: int | None = None
-    queue_count: int | None = None
-    queues_with_one_owner: int | None = None
-    double_owned_queues: int | None = None
-    unassigned_queues: int | None = None
-
-
 def group_status(
     step: AuditedStep,
     findings: Sequence[Finding],
@@ -119,7 +109,7 @@ def group_status(
         finding_count=len(findings),
         member_count=None if listed is None else len(listed),
         distinct_members=None if listed is None else len(set(listed)),
-        **(_ownership(ordinary, connected) if ordinary and connected is not None else _Ownership())._asdict(),
+        **_ownership(ordinary, connected),
         **backlog._asdict(),
         lag_quality=_lag_quality(step, backlog.backlog_end),
         **utilization(step, backlog.produced_messages_per_second)._asdict(),
@@ -221,16 +211,16 @@ def _listed_by_proxies(step: AuditedStep) -> Sequence[tuple[int, Sequence[str]]]
     return [(end, sorted(listed.elements()))] if end else []
 
 
-def _ownership(ordinary: Sequence[_TopicEnd], connected: Sequence[str]) -> _Ownership:
+def _ownership(ordinary: Sequence[_TopicEnd], connected: Sequence[str] | None) -> dict[str, Any]:
+    """Idle members and owned queues of the ordinary topics, at the end of their last interval; None: there is none."""
+    names = ("idle_members", "queue_count", "queues_with_one_owner", "double_owned_queues", "unassigned_queues")
+    if not ordinary or connected is None:
+        return dict.fromkeys(names)
     queues = sum(allocation.readable_count for _, allocation in ordinary)
     double_owned_queues = sum(allocation.counts.double_owned_queues for _, allocation in ordinary)
     unassigned_queues = sum(allocation.counts.unassigned_queues for _, allocation in ordinary)
     of_connections = queues_per_connection((interval.client_ids, allocation) for interval, allocation in ordinary)
-    return _Ownership(
-        # Not those that left before the topic that was replayed last.
-        sum(of_connections.get(connection) == 0 for connection in connections_of(connected)),
-        queues,
-        queues - double_owned_queues - unassigned_queues,
-        double_owned_queues,
-        unassigned_queues,
-    )
+    # Not those that left before the topic that was replayed last.
+    idle_members = sum(of_connections.get(connection) == 0 for connection in connections_of(connected))
+    one_owner = queues - double_owned_queues - unassigned_queues
+    return dict(zip(names, (idle_members, queues, one_owner, double_owned_queues, unassigned_queues), strict=True))
