@@ -169,7 +169,7 @@ def _topic_backlog(
     rows_of_topic: Sequence[IntervalProgress],
     unconsumed: Unconsumed,
 ) -> TopicBacklog:
-    seen = samples.inside(step.window.start - step.settings.max_gap, step.window.end)
+    seen = samples.of_step(step.window, step.settings.max_gap)
     measured, pairs = _measured(samples, seen, rows_of_topic), sample_pairs(samples, seen)
     # Of a queue that no sample of the window shows, a longer run knows others.
     measured &= samples.present[samples.inside(step.window.read_from, step.window.end)].any(axis=0)

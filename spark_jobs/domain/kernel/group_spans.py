@@ -70,7 +70,9 @@ def group_spans(history: GroupHistory, window: StepWindow, settings: AuditSettin
     clients = seen({client_id: client.answers for client_id, client in history.clients.items()}, None)
     proxies = seen(history.proxies, settings.max_gap)
     read = {topic for topic, samples in history.offsets.items() if samples.any_inside(window.read_from, window.end)}
-    subscribed = _subscribed(memberships, clients)
+    by_brokers = (span.state.topics for spans in memberships.values() for span in spans)
+    by_clients = (span.state.topics or () for spans in clients.values() for span in spans)
+    subscribed = frozenset[str]().union(*by_brokers, *by_clients)
     known = {*read, *subscribed, DEAD_LETTERS + history.consumer_group}
     spans = GroupSpans(
         memberships=memberships,
@@ -91,14 +93,6 @@ def group_spans(history: GroupHistory, window: StepWindow, settings: AuditSettin
         return spans
     topics = spans.offset_topics - subscribed
     return replace(spans, assigned={topic: _advancing(history.offsets[topic], window) for topic in topics})
-
-
-def _subscribed(
-    memberships: Mapping[str, Sequence[Span[Membership]]], clients: Mapping[str, Sequence[Span[ClientState]]]
-) -> frozenset[str]:
-    by_brokers = (span.state.topics for spans in memberships.values() for span in spans)
-    by_clients = (span.state.topics or () for spans in clients.values() for span in spans)
-    return frozenset().union(*by_brokers, *by_clients)
 
 
 def _advancing(samples: OffsetSamples, window: StepWindow) -> frozenset[Place]:

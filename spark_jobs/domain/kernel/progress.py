@@ -97,7 +97,7 @@ def topic_progress(
     chosen = unread or samples
     pairs = None
     if chosen:
-        seen = chosen.inside(window.start - settings.max_gap, window.end)
+        seen = chosen.of_step(window, settings.max_gap)
         pairs = sample_pairs(chosen, seen, lost_offsets(chosen, topic, seen))
     owned_since = _owned_since(without_overlaps(topic_intervals, window.observed_from))
     rows = [_interval_progress(own, pairs, owned_since, settings, is_filtered=is_filtered) for own in measured]

@@ -147,10 +147,10 @@ class StepTimeline:
 
     def _replay(self, topic: str, moment: Moment, view: View | None) -> _Replay:
         """The replay of a view, once per run for the same snapshots."""
-        if _is_inside(moment.start, self._spans.deleted):
-            return _DELETED
-        if _is_inside(moment.start, self._spans.deleted_topics.get(topic, ())):
-            return _TOPIC_DELETED
+        deletions = self._spans.deleted, self._spans.deleted_topics.get(topic, ())
+        for deleted, times in zip((_DELETED, _TOPIC_DELETED), deletions, strict=True):
+            if any(start <= moment.start < end for start, end in times):
+                return deleted
         states, membership = self._clients.at(moment.start), view.membership if view else None
         is_assigned = membership is not None and self._is_assigned(membership, states)
         modes = [answer.request_modes for answer in view.answers] if view else []
@@ -240,10 +240,6 @@ class StepTimeline:
         if any(unresolvable_room(strategy, "", queues.readable, client_ids) for strategy in strategies):
             return Reason.ROOM_UNRESOLVABLE
         return None
-
-
-def _is_inside(moment: int, times: Iterable[Time]) -> bool:
-    return any(start <= moment < end for start, end in times)
 
 
 def _not_seen(route: tuple[RouteEntry, ...] | None, members: tuple[Member, ...] | None) -> Reason | None:

@@ -85,24 +85,25 @@ def all_queues(topic: str, route: Sequence[RouteEntry]) -> list[RouteQueue]:
     return [RouteQueue(queue, unreadable[queue]) for queue in sort_queues(unreadable)]
 
 
+def broker_ranges(in_order: Iterable[tuple[str, int]]) -> list[str]:
+    """The queues of each broker as text, neighbors as ranges: `broker-a:0,4-7`."""
+    ids_of: dict[str, list[int]] = {}
+    for broker, queue_id in in_order:
+        ids_of.setdefault(broker, []).append(queue_id)
+    return [f"{broker}:{number_ranges(ids)}" for broker, ids in ids_of.items()]
+
+
 def queue_ranges(queues: Iterable[tuple[str, int]]) -> str:
     """Queues of one topic, each (broker name, queue id), as text in allocation order: `broker-a:0,4-7, broker-b:0`."""
-    ids_of: dict[str, list[int]] = {}
-    for broker, queue_id in sorted(set(queues), key=lambda queue: (java_order(queue[0]), queue[1])):
-        ids_of.setdefault(broker, []).append(queue_id)
-    return ", ".join(f"{broker}:{number_ranges(ids)}" for broker, ids in ids_of.items())
+    return ", ".join(broker_ranges(sorted(set(queues), key=lambda queue: (java_order(queue[0]), queue[1]))))
 
 
 def queues_by_topic(queues: Iterable[tuple[str, str, int]]) -> str:
     """Neighbors as ranges: `orders broker-a:0-7 broker-b:0-3, ticks broker-a:1`."""
-    ids_by_topic: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    of_topics: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for topic, broker, queue_id in sorted(queues):
-        ids_by_topic[topic][broker].append(queue_id)
-    topic_texts = [
-        " ".join((topic, *(f"{broker}:{number_ranges(queue_ids)}" for broker, queue_ids in ids_by_broker.items())))
-        for topic, ids_by_broker in ids_by_topic.items()
-    ]
-    return ", ".join(topic_texts)
+        of_topics[topic].append((broker, queue_id))
+    return ", ".join(" ".join((topic, *broker_ranges(places))) for topic, places in of_topics.items())
 
 
 def number_ranges(numbers: Sequence[int]) -> str:

@@ -77,6 +77,10 @@ class Timed:
         """The snapshots in `[start, end)`."""
         return slice(bisect_left(self.moments, start), bisect_left(self.moments, end))
 
+    def of_step(self, window: StepWindow, max_gap: int) -> slice:
+        """The snapshots in a step, and those up to `max_gap` before."""
+        return self.inside(window.start - max_gap, window.end)
+
     def any_inside(self, start: int, end: int) -> bool:
         """Return whether there is a snapshot in `[start, end)`."""
         place = bisect_left(self.moments, start)

@@ -10,9 +10,8 @@ from itertools import chain
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import Condition, Evidence, Finding, Measured, Persistence, QueueEvidence, RuleHit
-from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import GroupHistory
-from spark_jobs.domain.model.message_queue import number_ranges
+from spark_jobs.domain.model.message_queue import broker_ranges
 from spark_jobs.domain.model.silences import silence_reason
 from spark_jobs.domain.model.window import SECOND, from_micros
 from spark_jobs.domain.rules import conditions as of
@@ -93,16 +92,8 @@ def _finding_id(rule: Rule, history: GroupHistory, first: RuleHit, start: int) -
 
 def _subject(first: RuleHit, queues: Sequence[QueueEvidence], consumer_group: str) -> str:
     """The subject of a finding: its client id, else its queues, else its topic, else its group."""
-    known = (first.client_id, _queues_text(queues) if queues else None, first.topic)
+    known = (first.client_id, ", ".join(broker_ranges(sorted({queue[1:3] for queue in queues}))) or None, first.topic)
     return next((name for name in known if name is not None), consumer_group)
-
-
-def _queues_text(queues: Sequence[QueueEvidence]) -> str:
-    """The queues of all topics, neighbors as ranges: `broker-a:4-7, broker-b:0`."""
-    ids_of_broker = by_key(sorted({queue[1:3] for queue in queues}), lambda place: place[0])
-    return ", ".join(
-        f"{broker}:{number_ranges([number for _, number in ids])}" for broker, ids in ids_of_broker.items()
-    )
 
 
 def _advice(rule: Rule, cause: str | None, worst: RuleHit) -> str:

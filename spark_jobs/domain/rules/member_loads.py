@@ -56,19 +56,14 @@ def member_loads(agreed: Iterable[RebalanceInterval]) -> Iterator[MemberLoad]:
         members = interval.members or ()
         sizes = (len(members), len({member.client_id for member in members}), len(interval.queues or ()))
         even = int(all(member.strategy in (AVG, AVG_BY_CIRCLE) for member in members))
-        for client_id, queues in _queues_of_ids(interval).items():
+        queues_of_id: dict[str, int] = defaultdict(int)
+        for queues, client_id in subscribed_loads(interval):
+            queues_of_id[client_id] += queues
+        for client_id, queues in queues_of_id.items():
             begin = (interval.start, 1, even, queues, sizes)
             changes[client_id] += (begin, (interval.end, -1, -even, -queues, (0, 0, 0)))
     for client_id, client_changes in changes.items():
         yield from _client_loads(client_id, client_changes)
-
-
-def _queues_of_ids(interval: RebalanceInterval) -> dict[str, int]:
-    """By client id, how many queues its connections own together."""
-    queues_of_id: dict[str, int] = defaultdict(int)
-    for queues, client_id in subscribed_loads(interval):
-        queues_of_id[client_id] += queues
-    return queues_of_id
 
 
 def _client_loads(client_id: str, changes: list[_Change]) -> Iterator[MemberLoad]:

@@ -131,7 +131,7 @@ def _hot_time(step: AuditedStep, topic: str, per_queue: Production, place: int, 
     whole = step.window.start, step.window.end
     if samples is None:
         return whole
-    pairs = sample_pairs(samples, samples.inside(step.window.start - step.settings.max_gap, step.window.end))
+    pairs = sample_pairs(samples, samples.of_step(step.window, step.settings.max_gap))
     brokers = {
         queue[0] for queue, count in zip(per_queue.queues, per_queue.produced.tolist(), strict=True) if count > 0
     }

@@ -16,9 +16,7 @@ from spark_jobs.domain.status.lagging_queues import greatest_rise
 def moments(step: AuditedStep, topics: Iterable[str]) -> Numbers:
     """The times of the topics' offset samples in the step and up to `max_gap` before, in microseconds, ascending."""
     offsets = (step.history.offsets[topic] for topic in topics if topic in step.history.offsets)
-    times = (
-        samples.times[samples.inside(step.window.start - step.settings.max_gap, step.window.end)] for samples in offsets
-    )
+    times = (samples.times[samples.of_step(step.window, step.settings.max_gap)] for samples in offsets)
     return np.unique(np.concatenate([np.empty(0, np.int64), *times]))
 
 
@@ -26,7 +24,7 @@ def counted(step: AuditedStep, topics: Iterable[str], of: Literal["produced", "f
     """Messages produced to (or consumed from: `forward`) all queues of the topics up to each moment `at`."""
     total = np.zeros(len(at))
     for samples in (step.history.offsets[topic] for topic in topics if topic in step.history.offsets):
-        pairs = sample_pairs(samples, samples.inside(step.window.start - step.settings.max_gap, step.window.end))
+        pairs = sample_pairs(samples, samples.of_step(step.window, step.settings.max_gap))
         messages = getattr(pairs, of)
         if len(pairs.times):
             total += np.interp(at, pairs.times, np.where(messages != UNKNOWN, messages, 0).sum(axis=1).cumsum())

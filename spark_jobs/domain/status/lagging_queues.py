@@ -66,13 +66,6 @@ class BacklogSamples(NamedTuple):
     without_rewinds: Numbers
     moved: NDArray[np.bool_]
 
-    def standstills(self, enough: int, minimum: int) -> list[tuple[int, int]]:
-        """First and last sample of each `minimum` (microseconds) without a move that leaves more than `enough`."""
-        firsts = np.flatnonzero(self.moved | (np.arange(len(self.times)) == 0))
-        lasts = np.append(firsts[1:], len(self.times)) - 1
-        long = (self.times[lasts] - self.times[firsts] >= minimum) & (self.messages[lasts] > enough)
-        return list(zip(firsts[long].tolist(), lasts[long].tolist(), strict=True))
-
 
 def message_ms(times: Numbers, messages: Numbers) -> int:
     """Message-milliseconds from the first of these samples (microseconds) to the last one."""
@@ -100,7 +93,7 @@ def lagging_queues(
     @cache
     def arrivals(topic: str) -> Matrix:
         """Messages that came to each queue, at its samples in the step and up to `max_gap` before."""
-        samples, seen = offsets[topic], _seen(offsets[topic], window, settings.max_gap)
+        samples, seen = offsets[topic], offsets[topic].of_step(window, settings.max_gap)
         since = arrived_since(samples, seen, topic, unconsumed)
         if since is None:
             return arrived(samples, seen)
@@ -148,13 +141,15 @@ def _piled_up(waiting: BacklogSamples, entries: Entries, enough: int, max_gap: i
 
 
 def _stood(waiting: BacklogSamples, entries: Entries, enough: int, minimum: int) -> LaggingQueue | None:
-    """Messages waited while the offset stood, though the backlog did not rise by much."""
+    """Messages waited while the offset stood for `minimum` microseconds, though the backlog did not rise by much."""
     times, messages = waiting.times, waiting.messages
-    standstills = waiting.standstills(enough, minimum)
-    if not standstills:
+    firsts = np.flatnonzero(waiting.moved | (np.arange(len(times)) == 0))
+    lasts = np.append(firsts[1:], len(times)) - 1
+    is_long = (times[lasts] - times[firsts] >= minimum) & (messages[lasts] > enough)
+    if not is_long.any():
         return None
     backlog, growths, waited = np.zeros_like(messages), [], 0
-    for first, last in standstills:
+    for first, last in zip(firsts[is_long].tolist(), lasts[is_long].tolist(), strict=True):
         part, start, end = slice(first, last + 1), int(times[first]), int(times[last])
         backlog[part] = messages[part]
         waited += message_ms(times[part], messages[part])
@@ -211,17 +206,13 @@ def _growths(waiting: BacklogSamples, bottom: int, top: int, entries: Entries, m
     ]
 
 
-def _seen(samples: OffsetSamples, window: StepWindow, max_gap: int) -> slice:
-    return samples.inside(window.start - max_gap, window.end)
-
-
 def _waiting(
     samples: OffsetSamples, queue: Place, window: StepWindow, max_gap: int, arrivals: Callable[[], Matrix]
 ) -> BacklogSamples:
     """The messages at the step's samples of a queue, and at the last one before, no older than `max_gap`. `arrivals`:
     those that came to each queue of the topic.
     """
-    column, seen = samples.columns[queue], _seen(samples, window, max_gap)
+    column, seen = samples.columns[queue], samples.of_step(window, max_gap)
     times, lag, end = samples.times[seen], samples.lag[seen, column], samples.end_offset[seen, column]
     is_committed = bool(((lag != UNKNOWN) & (end != 0))[times >= window.start].any())
     known = np.flatnonzero((lag if is_committed else end) != UNKNOWN)
