@@ -173,7 +173,11 @@ class Coverage:
         if not self.groups and not self.unaudited:
             return [f"Nothing was recorded{f' in {self.interval}' if self.interval else ''}.", *self._notes()]
         return [
-            *map(_silent_text, self.silent),
+            *(
+                f"Nothing was recorded of the cluster {each.cluster} from {second_text(each.start)} to "
+                f"{second_text(each.end)}."
+                for each in self.silent
+            ),
             *map(_unaudited_text, self.unaudited),
             *self._in_part(),
             *self._notes(),
@@ -362,11 +366,6 @@ def _in_part_text(groups: Sequence[GroupCoverage], reason: str) -> str:
     least, most = (share_text(extreme(group.share for group in groups)) for extreme in (min, max))
     names = names_text([group.consumer_group for group in groups], _NAMED)
     return f"{least}{'' if least == most else f' to {most}'} was observed of {names}: {reason}."
-
-
-def _silent_text(silent: SilentTime) -> str:
-    start, end = second_text(silent.start), second_text(silent.end)
-    return f"Nothing was recorded of the cluster {silent.cluster} from {start} to {end}."
 
 
 def _unaudited_text(unaudited: Unaudited) -> str:

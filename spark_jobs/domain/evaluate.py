@@ -18,7 +18,7 @@ from spark_jobs.domain.kernel.progress import topic_progress
 from spark_jobs.domain.kernel.rebalances import rebalances
 from spark_jobs.domain.kernel.removed_queues import gone_topics
 from spark_jobs.domain.kernel.timeline import StepTimeline
-from spark_jobs.domain.kernel.triggers import SwitchedAt, expired_at, switches, with_moves
+from spark_jobs.domain.kernel.triggers import expired_at, switches, with_moves
 from spark_jobs.domain.model.finding import Finding, unconsumed_times
 from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, GroupHistory, OffsetSamples
 from spark_jobs.domain.model.series import Timed
@@ -145,18 +145,18 @@ def _with_changes(
     settings: AuditSettings,
     switched: Sequence[Switch],
 ) -> list[RebalanceInterval]:
-    """The intervals of one topic with their moves, with the time until clients follow the route, and with locks."""
-    expired = partial(expired_at, history.clients, window, settings.cadence)
-    moved = with_moves(of_topic, window.observed_from, expired, _near(switched, settings))
-    return list(with_locks(with_settling(moved, history.clients, settings), history.clients, settings))
-
-
-def _near(switched: Sequence[Switch], settings: AuditSettings) -> SwitchedAt:
-    """Members and routes are asked for one after the other, so a switch may show in the members a collection interval
+    """The intervals of one topic with their moves, with the time until clients follow the route, and with locks.
+    Members and routes are asked for one after the other, so a switch may show in the members a collection interval
     before or after it shows in the route.
     """
-    served = [switch for switch in switched if switch.old and switch.new]
-    return lambda at: {switch.broker_name for switch in served if abs(switch.at - at) <= settings.cadence}
+    expired = partial(expired_at, history.clients, window, settings.cadence)
+
+    def switched_at(at: int) -> set[str]:
+        served = (switch for switch in switched if switch.old and switch.new)
+        return {switch.broker_name for switch in served if abs(switch.at - at) <= settings.cadence}
+
+    moved = with_moves(of_topic, window.observed_from, expired, switched_at)
+    return list(with_locks(with_settling(moved, history.clients, settings), history.clients, settings))
 
 
 #: So many times between two snapshots of one thing, and this part of all times alike, show how often a recorder takes

@@ -26,6 +26,8 @@ def incident(roots: Sequence[Thread], symptoms: Sequence[Thread], rules: Mapping
     threads = [*roots, *symptoms]
     first_root, current_roots = roots[0], _current(roots)
     rule = rules[first_root.identity.rule]
+    # Stable: it hashes what began, in which step, and how many like it began there before.
+    began = "\n".join([*kind(first_root, rule), *([str(first_root.number)] if first_root.number else [])])
     worst = worst_of(thread.worst for thread in current_roots)
     worst_root = next(thread for thread in current_roots if thread.worst is worst)
     lasting = [*roots, *_lasting(roots, symptoms)]
@@ -36,7 +38,7 @@ def incident(roots: Sequence[Thread], symptoms: Sequence[Thread], rules: Mapping
     templates = rules[worst_root.identity.rule].cause_of(worst.cause).commands
     topics, queues, client_ids = _topics(threads), _queues(current), _client_ids(roots)
     return Incident(
-        incident_id=_incident_id(first_root, rule),
+        incident_id=sha256(began.encode()).hexdigest()[:16],
         cluster=first_root.identity.cluster,
         rule=rule.name,
         cause=worst.cause,
@@ -96,12 +98,6 @@ def _lasting(roots: Sequence[Thread], symptoms: Sequence[Thread]) -> list[Thread
         for thread in symptoms
         if thread.worst.severity != INFO and (thread.queues & queues if queues else thread.queues)
     ]
-
-
-def _incident_id(first: Thread, rule: Rule) -> str:
-    """Stable: it hashes what began, in which step, and how many like it began there before."""
-    text = "\n".join([*kind(first, rule), *([str(first.number)] if first.number else [])])
-    return sha256(text.encode()).hexdigest()[:16]
 
 
 def _topics(threads: Sequence[Thread]) -> tuple[str, ...]:

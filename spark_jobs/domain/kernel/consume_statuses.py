@@ -178,7 +178,10 @@ def slowed_listeners(
             _median(samples.pull_rt_ms[topic_rows[is_before]]),
         )
         slowed = topic_rows[_is_slowed(samples, topic_rows, usual, thresholds)]
-        shown = ((int(samples.snapshot[row]), _response_times(samples, row, usual)) for row in slowed.tolist())
+        measured = (samples.consume_rt_ms[slowed].tolist(), samples.pull_rt_ms[slowed].tolist())
+        usual_pull = None if np.isnan(usual[1]) else usual[1]
+        states = (ResponseTimes(*of_row, usual[0], usual_pull) for of_row in zip(*measured, strict=True))
+        shown = zip(samples.snapshot[slowed].tolist(), states, strict=True)
         topic = samples.topics[samples.topic[topic_rows[0]]]
         yield topic, spans_of_snapshots(client, shown, window, settings.max_gap)
 
@@ -201,11 +204,6 @@ def _is_slowed(
     slow, ratio = thresholds.slow_rt_ms, thresholds.rt_rise_ratio
     rose: Mask = (consume >= slow) & (samples.message_ms[rows] >= usual[0] * ratio)
     return rose & ((pull < slow) | (pull < usual[1] * ratio))
-
-
-def _response_times(samples: StatusSamples, row: int, usual: tuple[float, float]) -> ResponseTimes:
-    measured = float(samples.consume_rt_ms[row]), float(samples.pull_rt_ms[row])
-    return ResponseTimes(*measured, usual[0], None if np.isnan(usual[1]) else usual[1])
 
 
 def spans_of_snapshots(

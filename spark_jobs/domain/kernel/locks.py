@@ -21,8 +21,8 @@ from spark_jobs.domain.model.window import SECOND, AuditSettings, joined, withou
 _NEW_QUEUES = {Trigger.BROKER_BACK, Trigger.QUEUES_ADDED}
 #: How long the broker keeps a lock that nobody renews (`RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME`).
 _LOCK_LASTS = 60 * SECOND
-#: Topic, share, what a client reports → which queues of its share it lacks.
-_Lacks = Callable[[str, Queues, ReportedState], Queues]
+#: A client's share, what it reports → which queues of its share it lacks.
+_Lacks = Callable[[Queues, ReportedState], Queues]
 
 
 def with_locks(
@@ -50,8 +50,13 @@ def _waits(
         if client_id in clients and clients[client_id].consumes_orderly
     }
     began, minimum = _began(interval, settings), settings.thresholds.convergence_seconds * SECOND
-    # The holder gives the queue up at its own rebalance, and who waits asks again at its next one.
-    kinds = ((_not_taken, _LOCK_LASTS + 2 * minimum), (_without_lock, None), (_refused, None))
+    topic, nothing = interval.topic, Queues()
+    kinds: Sequence[tuple[_Lacks, int | None]] = (
+        # The holder gives the queue up at its own rebalance, and who waits asks again at its next one.
+        (lambda share, of: share - of.holdings.get(topic, share) if of.orderly else nothing, _LOCK_LASTS + 2 * minimum),
+        (lambda share, of: share & _of_topic(of.unlocked, topic), None),
+        (lambda share, of: share & _of_topic(of.lock_refused, topic), None),
+    )
     for lacks, longest in kinds if orderly else ():
         for start, end, seen_at, wait in _lacking(interval, clients, orderly, lacks):
             waited = seen_at - max(start, began)
@@ -66,7 +71,7 @@ def _lacking(
     lacking = [
         span.showing((client_id, span.state))
         for client_id, share in orderly.items()
-        for span in per_queue(shown(interval, clients[client_id], partial(lacks, interval.topic, share)))
+        for span in per_queue(shown(interval, clients[client_id], partial(lacks, share)))
     ]
     holders = _holders(interval, clients, frozenset(queue for *_, (_, queue) in lacking))
     for start, end, seen_at, (client_id, queue) in lacking:
@@ -88,26 +93,10 @@ def _holders(
     """By queue, the times in which a member lists it."""
     holders: dict[Place, list[Span[str]]] = {queue: [] for queue in queues}
     for client_id in clients.keys() & (interval.client_ids if queues else ()):
-        for span in shown(interval, clients[client_id], partial(_listed, interval.topic, queues)):
+        for span in shown(interval, clients[client_id], lambda of: queues & of.holdings.get(interval.topic, Queues())):
             for queue in span.state:
                 holders[queue].append(span.showing(client_id))
     return holders
-
-
-def _listed(topic: str, queues: Queues, reported: ReportedState) -> Queues:
-    return queues & reported.holdings.get(topic, frozenset())
-
-
-def _not_taken(topic: str, share: Queues, reported: ReportedState) -> Queues:
-    return share - reported.holdings[topic] if reported.orderly and topic in reported.holdings else frozenset()
-
-
-def _without_lock(topic: str, share: Queues, reported: ReportedState) -> Queues:
-    return share & _of_topic(reported.unlocked, topic)
-
-
-def _refused(topic: str, share: Queues, reported: ReportedState) -> Queues:
-    return share & _of_topic(reported.lock_refused, topic)
 
 
 def _of_topic(queues: Iterable[MessageQueue], topic: str) -> Queues:

@@ -120,8 +120,8 @@ def is_up_without(topic: str, broker: str, time: Time, routes: Routes, membershi
     The recorder asks for route after route, so the round in which the broker comes back shows nothing.
     """
     until = time[1] - cadence // 2
-    elsewhere = (span for other, spans in routes.items() if other != topic for span in spans)
-    other_spans = [span for span in elsewhere if any(entry.broker_name == broker for entry in span.state)]
+    of_other_topics = (span for other, spans in routes.items() if other != topic for span in spans)
+    other_spans = [span for span in of_other_topics if any(entry.broker_name == broker for entry in span.state)]
     return any(span.start < until and span.seen_at >= time[0] for span in other_spans or memberships.get(broker, ()))
 
 

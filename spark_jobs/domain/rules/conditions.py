@@ -20,13 +20,14 @@ MOST_SPANS = 1000
 
 def conditions(hits: Iterable[RuleHit], step: AuditedStep, *, per_broker: bool = False) -> Iterator[list[RuleHit]]:
     """The hits of each condition that lasts into the step: of one identity, in order, without a gap of progress."""
-    for same in by_key(hits, lambda hit: (hit.topic, hit.client_id, hit.cause, per_broker and _broker(hit))).values():
+
+    def identity(hit: RuleHit) -> tuple[str | None, ...]:
+        broker = hit.queue.broker_name if per_broker and hit.queue else None
+        return hit.topic, hit.client_id, hit.cause, broker
+
+    for same in by_key(hits, identity).values():
         parts = islands(sorted(same, key=lambda hit: (hit.start, hit.end)))
         yield from (each for each in _without_flicker(parts, step) if ended(each) > step.window.start)
-
-
-def _broker(hit: RuleHit) -> str | None:
-    return hit.queue.broker_name if hit.queue else None
 
 
 def _without_flicker(parts: Iterable[list[RuleHit]], step: AuditedStep) -> Iterator[list[RuleHit]]:

@@ -9,7 +9,7 @@ import numpy as np
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, IntervalProgress, Switch
 from spark_jobs.domain.kernel.reconnects import reconnects
 from spark_jobs.domain.model.causes import DoubleOwnedCause
-from spark_jobs.domain.model.finding import Finding, RuleHit
+from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place
 from spark_jobs.domain.model.intervals import format_utc
@@ -18,7 +18,7 @@ from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, from_micros, second_text
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.queue_owners import queue_at
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Rule, counting
 
 REWOUND = "REWOUND"
 _A_MINUTE = 60 * SECOND
@@ -318,16 +318,10 @@ def _first_owner(progress: IntervalProgress, place: int) -> str | None:
     return members[owners[0]].client_id if owners and members else None
 
 
-def _detail(finding: Finding) -> str:
-    """How many messages that is; empty: an older version published it."""
-    in_all = finding.evidence.measured.get("rewound_in_all")
-    return f"by {count(int(in_all), 'message')} in all" if in_all else ""
-
-
 RULE = Rule(
     name="OFFSET_REWOUND",
     headline="Consumer offsets of {groups} went back in {queues}",
-    detail=_detail,
+    detail=counting("by {} in all", rewound_in_all="message"),
     meaning="The consumer offset of a queue went back, so its messages are consumed again.",
     decided_by="A sample is below the one before by more than `rewind_tolerance`, until the offset is where it was. "
     "Not for a topic that was created again.",

@@ -8,12 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Moves, Rebalance
-from spark_jobs.domain.model.finding import Finding, RuleHit
+from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples
 from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.phrases import count
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Rule, counting
 
 MEMBER_CHANGES = "MEMBER_CHANGES"
 ROUTE_CHANGES = "ROUTE_CHANGES"
@@ -167,12 +166,6 @@ def in_flight(samples: OffsetSamples, row: int, columns: list[int]) -> Matrix:
     return np.where(known, np.maximum(count, 0), UNKNOWN)
 
 
-def _detail(finding: Finding) -> str:
-    """The messages that all rebalances handed over; empty: it has no measures."""
-    messages = finding.evidence.measured.get("in_flight_total")
-    return count(int(messages), "message") if messages else ""
-
-
 REBALANCE_STORM = Rule(
     name="REBALANCE_STORM",
     headline="{groups} {groups:rebalances|rebalance} again and again",
@@ -212,5 +205,5 @@ REDELIVERY_EXPOSURE = Rule(
     evaluate=_exposure_hits,
     hit_severity=INFO,
     lasts=0,
-    detail=_detail,
+    detail=counting("{}", in_flight_total="message"),
 )

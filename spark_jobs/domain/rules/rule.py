@@ -7,6 +7,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import Condition, Finding, RuleHit
 from spark_jobs.domain.model.severities import ERROR, INFO
+from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.links import LINKS, Follows, Shares
 
 #: Source tables that a run can do without; a rule may need one.
@@ -37,6 +38,17 @@ def severity_by_harm(condition: Condition) -> str:
     nothing_happened = condition.produced == 0 and not condition.backlog_max
     ends_by_itself = condition.cause == UnassignedCause.DUPLICATE_CLIENT_ID and not condition.is_persistent
     return INFO if nothing_happened or ends_by_itself else ERROR
+
+
+def counting(template: str, **things: str) -> Callable[[Finding], str]:
+    """A detail with the numbers of things that measures of these names count; empty if one is unknown or 0."""
+
+    def detail(finding: Finding) -> str:
+        numbers = [(finding.evidence.measured.get(name), thing) for name, thing in things.items()]
+        counts = [count(int(number), thing) for number, thing in numbers if number]
+        return template.format(*counts) if len(counts) == len(numbers) else ""
+
+    return detail
 
 
 @dataclass(frozen=True, eq=False)

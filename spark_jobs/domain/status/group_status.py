@@ -89,7 +89,9 @@ def group_status(
     """
     if not step.unanswered(step.window.start) and not any(True for _ in step.inside()):
         return None
-    ownerless = _without_owners(step)
+    # Intervals in which the group broadcasts or assigns queues to itself.
+    without_owners = (Reason.BROADCASTING, Reason.ASSIGNED_BY_HAND)
+    ownerless = [(each.end, each.client_ids) for each, _, _ in step.inside() if each.reason in without_owners]
     unseen = (each.end for each, _, _ in step.inside() if each.reason is Reason.CONSUMED_THROUGH_PROXY)
     last_ownerless = max((*(end for end, _ in ownerless), *unseen), default=0)
     ends = [end for end in _ends(step) if end[0].end >= last_ownerless]
@@ -99,6 +101,7 @@ def group_status(
     ordinary = [end for end in ends if end[0].is_ordinary]
     queues = queue_intervals(step.progress)
     backlog, highest = queues.backlog(backlogs), peak(backlogs)
+    quality = LagQuality.UNFILTERED if any(row.is_filtered for row in step.progress) else LagQuality.MEASURED
     reported = _reported(findings)
     group = _in_step(step, ordinary, connected, queues, backlog, findings)
     limit = capacity.limit(group)
@@ -111,7 +114,7 @@ def group_status(
         distinct_members=None if listed is None else len(set(listed)),
         **_ownership(ordinary, connected),
         **backlog._asdict(),
-        lag_quality=_lag_quality(step, backlog.backlog_end),
+        lag_quality=None if backlog.backlog_end is None else quality,
         **utilization(step, backlog.produced_messages_per_second)._asdict(),
         **(time_left(step) if is_timed else TimeLeft())._asdict(),
         attribution=attribution(queues, step.history.offsets, step.window, backlogs) or None,
@@ -121,7 +124,12 @@ def group_status(
         busiest_member_queues_with_one_more=capacity.busiest_member_queues(group.queues, group.members, more=1),
         advice=" ".join(filter(None, (capacity.advice(group), advice_in_numbers(group)))),
         deleted_at=step.deleted_at(),
-        deleted_topics=_deleted_topics(step) or None,
+        deleted_topics=[
+            DeletedTopic(topic, at)
+            for topic in sorted(step.deleted_topics)
+            if (at := step.deleted_at(topic)) is not None
+        ]
+        or None,
         backlog_is_minimum=any(is_handed_out(step, interval) for interval, _, _ in step.inside()) or None,
         backlog_max=highest and highest.messages,
         backlog_max_at=highest and highest.at,
@@ -160,17 +168,6 @@ def _in_step(
     )
 
 
-def _deleted_topics(step: AuditedStep) -> list[DeletedTopic]:
-    topics = sorted(step.deleted_topics)
-    return [DeletedTopic(topic, at) for topic in topics if (at := step.deleted_at(topic)) is not None]
-
-
-def _lag_quality(step: AuditedStep, backlog_end: int | None) -> str | None:
-    if backlog_end is None:
-        return None
-    return LagQuality.UNFILTERED if any(progress.is_filtered for progress in step.progress) else LagQuality.MEASURED
-
-
 def _ends(step: AuditedStep) -> list[_TopicEnd]:
     """The last replayed interval of each topic in the step; of several views the one with the most client ids."""
     intervals = sorted((interval for interval, _, _ in step.inside()), key=lambda interval: interval.view, reverse=True)
@@ -188,14 +185,6 @@ def _unassigned_queue_seconds(step: AuditedStep) -> float | None:
 def _last_listed(lists: Iterable[tuple[int, Sequence[str]]]) -> Sequence[str] | None:
     """The client ids that were listed last; of several lists the one with the most connections, then ids."""
     return max(lists, key=lambda each: (each[0], len(each[1]), len(set(each[1])), each[1]), default=(0, None))[1]
-
-
-def _without_owners(step: AuditedStep) -> Sequence[tuple[int, Sequence[str]]]:
-    """The ends of intervals in which the group broadcasts or assigns queues to itself, and the client ids of its
-    connections.
-    """
-    reasons = (Reason.BROADCASTING, Reason.ASSIGNED_BY_HAND)
-    return [(interval.end, interval.client_ids) for interval, _, _ in step.inside() if interval.reason in reasons]
 
 
 def _listed_by_proxies(step: AuditedStep) -> Sequence[tuple[int, Sequence[str]]]:
