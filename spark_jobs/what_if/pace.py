@@ -117,7 +117,7 @@ class Members:
         reported, seen = self.reported.get(client_id), self.paces.get(client_id, (None, False))
         if reported is None:
             return MemberPace(client_id, None, None, None, None, 0, *seen)
-        times, took = reported.responses
+        times, took = reported.responses.times, reported.responses.took_ms
         response_ms = float(np.median(took))
         listener, per_queue = (float(rate[0]) for rate in reported.rates(times[-1:], Changes(response_ms=response_ms)))
         threads = reported.settings.states[reported.settings.codes[-1]].threads

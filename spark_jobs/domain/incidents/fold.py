@@ -169,7 +169,9 @@ def _ended(root: Thread, link: Follows, at: int) -> bool:
 
 
 def _leaders(roots: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread, Thread]:
-    """By root the first root of its event: roots that share something at the same time, or nearly, are one event."""
+    """By root the first root of its event: roots that share rule, group and cause, or over groups what their rule says,
+    at the same time, or nearly, are one event.
+    """
     leaders = {thread: thread for thread in roots}
 
     def leader(thread: Thread) -> Thread:
@@ -180,7 +182,9 @@ def _leaders(roots: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread,
 
     sharing: dict[Hashable, list[Thread]] = defaultdict(list)
     for thread in sorted(roots, key=lambda thread: thread.order):
-        for share in _shares(thread, rules[thread.identity.rule]):
+        cluster, consumer_group, rule, *_ = thread.identity
+        own = {(cluster, rule, consumer_group, cause) for cause in thread.causes}
+        for share in own | _spread_shares(thread, rules[rule]):
             sharing[share].append(thread)
     for sharers in sharing.values():
         first, until = sharers[0], sharers[0].until
@@ -191,12 +195,6 @@ def _leaders(roots: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread,
             leaders[later] = earlier
             until = max(until, thread.until)
     return {thread: leader(thread) for thread in roots}
-
-
-def _shares(thread: Thread, rule: Rule) -> set[Hashable]:
-    """Values that roots of one event share: rule, group and cause; and over groups those of the rule."""
-    cluster, consumer_group = thread.identity.cluster, thread.identity.consumer_group
-    return {(cluster, rule.name, consumer_group, cause) for cause in thread.causes} | _spread_shares(thread, rule)
 
 
 def _spread_shares(thread: Thread, rule: Rule) -> set[Hashable]:

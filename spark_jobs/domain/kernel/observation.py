@@ -83,7 +83,9 @@ class Observation:
             return {}
         observed: dict[str | None, Resolved] = {}
         for name, client_ids in self._in_question.items():
-            shown = self._shown(client_ids, self._reported if name is None else [name], name)
+            # Those that clients report, the most frequent first.
+            reported = Counter(filter(None, self._names.values())).most_common()
+            shown = self._shown(client_ids, [each for each, _ in reported] if name is None else [name], name)
             if name is None:
                 observed |= shown
             elif shown and (self._holders or not any(each.is_not_recognized for each in shown.values())):
@@ -93,11 +95,6 @@ class Observation:
     @property
     def _names(self) -> Mapping[str, str | None]:
         return self.last_states.strategies
-
-    @property
-    def _reported(self) -> Sequence[str]:
-        """The strategies that clients report, the most frequent first."""
-        return [name for name, _ in Counter(filter(None, self._names.values())).most_common()]
 
     @cached_property
     def _in_question(self) -> Mapping[str | None, Collection[str]]:

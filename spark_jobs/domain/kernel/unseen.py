@@ -54,20 +54,16 @@ def unseen_times(
         proxy_times[0] = window.observed_from, proxy_times[0][1]
     answers = (span.time for spans in memberships.values() for span in spans)
     minimum = settings.thresholds.stalled_after_seconds * SECOND
-    unseen = [_span(time, Reason.CONSUMED_THROUGH_PROXY) for time in offline_times(on_proxies, on_brokers)]
+    unseen = [(time, Reason.CONSUMED_THROUGH_PROXY) for time in offline_times(on_proxies, on_brokers)]
     for offline in offline_times(answers, [*on_brokers, *on_proxies]):
         pairs = _pairs(offsets.values(), *offline)
         for time in without(offline, pairs.stalled_times(minimum, offline[1])):
             with_proxy = [common_time for proxy_time in proxy_times if (common_time := common(time, proxy_time))]
             if pairs.keep_advancing(time, settings.cadence):
-                unseen.append(_span(time, Reason.CONSUMED_THROUGH_PROXY if with_proxy else Reason.CONSUMED_BY_UNSEEN))
+                unseen.append((time, Reason.CONSUMED_THROUGH_PROXY if with_proxy else Reason.CONSUMED_BY_UNSEEN))
             elif not on_brokers:
-                unseen += [_span(common_time, Reason.CONSUMED_THROUGH_PROXY) for common_time in with_proxy]
-    return sorted(unseen, key=lambda span: span.start)
-
-
-def _span(time: Time, reason: Reason) -> Span[Reason]:
-    return Span(*time, time[1], reason)
+                unseen += [(common_time, Reason.CONSUMED_THROUGH_PROXY) for common_time in with_proxy]
+    return [Span(start, end, end, reason) for (start, end), reason in sorted(unseen, key=lambda each: each[0][0])]
 
 
 def by_brokers(memberships: Mapping[str, State]) -> dict[str, State]:

@@ -60,8 +60,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 @cached_with_value
 def _counts(step: AuditedStep) -> Mapping[str, int]:
     """Messages in a step: `consumed` of ordinary topics, `sent_back` to the retry topic; empty: one is unknown."""
-    of_retries = (each for each in step.progress if each.interval.topic.startswith(RETRY))
-    sent_back = known_sum(known_total(each.produced) for each in of_retries)
+    sent_back = known_sum(known_total(each.produced) for each in step.progress if not each.interval.is_ordinary)
     if sent_back is None:  # as mostly
         return {}
     consumed = known_sum(known_total(each.consumed) for each in step.progress if each.interval.is_ordinary)
@@ -126,7 +125,7 @@ def _joined(step: AuditedStep, client_id: str, failing: Sequence[Span[Mapping[st
 
 def _none_came_back(step: AuditedStep) -> bool:
     """Return whether the retry topic of a group that pulls got nothing in the step, nor its dead letters."""
-    retried = [each for each in step.progress if each.interval.topic.startswith(RETRY)]
+    retried = [each for each in step.progress if not each.interval.is_ordinary]
     pull = all(each.interval.allocation and not each.interval.has_popping_members for each in retried)
     return bool(retried) and pull and not any(each.produced.any() for each in retried) and dead_letters(step) is None
 
@@ -141,12 +140,9 @@ def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
         return
     if counts["sent_back"] * 100 < counts["consumed"] * thresholds.failing_percent:
         return
-    retry_progress = [progress for progress in step.progress if progress.interval.topic.startswith(RETRY)]
-    ordinary_progress = [progress for progress in step.progress if progress.interval.is_ordinary]
-    retry_topics, topics = ({each.interval.topic for each in of} for of in (retry_progress, ordinary_progress))
     reports = reported(step)
     cause = _cause(step, reports)
-    start, end, severity = _sent_back_time(step, retry_topics, topics)
+    start, end, severity = _sent_back_time(step)
     if cause == TIMED_OUT:
         # Once in that time, a client looks for messages that take longer.
         end = min(end + max(minutes for _, minutes in reports.slow.values()) * 60 * SECOND, step.window.end)
@@ -157,9 +153,8 @@ def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
         measures={**counts, **dict(slowest)},
         hint=_hint(reports) if cause == SENT_BACK else None,
     )
-    for progress in retry_progress:
-        time = common((progress.start, progress.end), (hit.start, hit.end))
-        if time is not None:
+    for progress in (each for each in step.progress if not each.interval.is_ordinary):
+        if time := common((progress.start, progress.end), (hit.start, hit.end)):
             for place in np.flatnonzero(progress.produced > 0).tolist():
                 yield replace(hit, start=time[0], end=time[1], queue=queue_at(progress, place, RETRIED))
     for client_id in reports.slow if cause == TIMED_OUT else ():
@@ -206,8 +201,12 @@ def _detail(finding: Finding) -> str:
     return ", and ".join(texts)
 
 
-def _sent_back_time(step: AuditedStep, retry_topics: Iterable[str], topics: Iterable[str]) -> tuple[int, int, str]:
+def _sent_back_time(step: AuditedStep) -> tuple[int, int, str]:
     """When more messages were sent back than a listener may reject, and how bad it was then."""
+    retry_topics, topics = (
+        {each.interval.topic for each in step.progress if each.interval.is_ordinary is is_ordinary}
+        for is_ordinary in (False, True)
+    )
     thresholds, at = step.settings.thresholds, moments(step, retry_topics)
     sent_back = counted(step, retry_topics, "produced", at)
     consumed = counted(step, topics, "forward", at)

@@ -49,7 +49,7 @@ def _until_deleted(hits: Iterable[RuleHit], step: AuditedStep) -> Iterator[RuleH
 
 def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
     """The finding of one condition."""
-    first, worst, began = hits[0], of.worst(hits), of.began(hits)
+    first, worst, began, group = hits[0], of.worst(hits), of.began(hits), step.history.consumer_group
     start = max(began, step.window.start)
     spans = of.queue_spans(hits, step.window)
     queues, measured = queue_evidence(step.history, first.cause, spans, step.unread, step.window)
@@ -64,12 +64,13 @@ def _finding(step: AuditedStep, rule: Rule, hits: Sequence[RuleHit]) -> Finding:
     )
     if rule.probable_cause:
         condition = condition._replace(cause=rule.probable_cause(condition))
+    ranges = ", ".join(broker_ranges(sorted({queue[1:3] for queue in queues}))) or None
     return Finding(
         finding_id=_finding_id(rule, step.history, first, start),
         rule=rule.name,
         severity=of.worst_severity(hits) or rule.severity(condition),
         topic=first.topic,
-        subject=_subject(first, queues, step.history.consumer_group),
+        subject=next(name for name in (first.client_id, ranges, first.topic, group) if name is not None),
         started_at=start,
         ended_at=of.ended(hits),
         cause=condition.cause,
@@ -88,12 +89,6 @@ def _finding_id(rule: Rule, history: GroupHistory, first: RuleHit, start: int) -
     begins = from_micros(start).replace(tzinfo=None).isoformat(timespec="microseconds")
     text = "\n".join([*(name or "" for name in names), begins])
     return sha256(text.encode()).hexdigest()[:16]
-
-
-def _subject(first: RuleHit, queues: Sequence[QueueEvidence], consumer_group: str) -> str:
-    """The subject of a finding: its client id, else its queues, else its topic, else its group."""
-    known = (first.client_id, ", ".join(broker_ranges(sorted({queue[1:3] for queue in queues}))) or None, first.topic)
-    return next((name for name in known if name is not None), consumer_group)
 
 
 def _advice(rule: Rule, cause: str | None, worst: RuleHit) -> str:

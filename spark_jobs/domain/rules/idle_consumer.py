@@ -15,7 +15,7 @@ LEFT_OUT_BY_STRATEGY = "LEFT_OUT_BY_STRATEGY"
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (client id, span in which it was a member and owned nothing); one condition per client id and cause."""
-    agreed = agreed_intervals(step.replayed)
+    agreed = agreed_intervals(step)
     # Who is idle in all topics is so in one.
     if not any(interval.allocation and 0 in interval.allocation.queues_per_member for interval in agreed):
         return

@@ -34,7 +34,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per interval with uneven shares of a topic, one per time with uneven shares over all topics, and one if
     members got far from equal traffic in the step; one condition per group, topic and cause.
     """
-    agreed = agreed_intervals(step.replayed)
+    agreed = agreed_intervals(step)
     for hit in chain(*map(_in_topic, agreed), _across_topics(agreed)):
         yield from _with_overloaded(step, hit)
     yield from _by_traffic(step)

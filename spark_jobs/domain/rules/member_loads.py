@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, IntervalProgress, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, IntervalProgress, RebalanceInterval
 from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import AVG, AVG_BY_CIRCLE
@@ -35,10 +35,9 @@ _Sizes = tuple[int, int, int]
 _Change = tuple[int, int, int, int, _Sizes]
 
 
-def agreed_intervals(intervals: Iterable[RebalanceInterval]) -> list[RebalanceInterval]:
+def agreed_intervals(step: AuditedStep) -> list[RebalanceInterval]:
     """The replayed intervals of ordinary topics in which all brokers list the same members: owners are known."""
-    replayed = (interval for interval in intervals if interval.allocation is not None)
-    return [interval for interval in replayed if interval.view == ALL_HOSTS and interval.is_ordinary]
+    return [interval for interval in step.replayed if interval.view == ALL_HOSTS and interval.is_ordinary]
 
 
 def subscribed_loads(interval: RebalanceInterval) -> Iterator[tuple[int, str]]:

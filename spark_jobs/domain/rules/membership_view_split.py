@@ -134,7 +134,11 @@ def _splits(step: AuditedStep, topic_intervals: Iterable[RebalanceInterval]) -> 
         if seen_at is not None:
             begun_lists = [begun[name] for name in sorted(begun)]
             end = max(interval.end for interval in begun_lists)
-            yield Split(start, end, lists, begun_lists, seen_at, _minimum_seconds(step, lists))
+            thresholds = step.settings.thresholds
+            # They must be seen to differ for longer, if only in duplicates.
+            only_duplicates = len(lists) > 1 and len({frozenset(interval.client_ids) for interval in lists}) == 1
+            minimum = thresholds.persistent_after_seconds if only_duplicates else thresholds.settled_seconds
+            yield Split(start, end, lists, begun_lists, seen_at, minimum)
 
 
 def _without_pauses(step: AuditedStep, splits: Iterable[Split]) -> Iterator[Split]:
@@ -171,13 +175,6 @@ def _is_known(step: AuditedStep, broker_name: str, start: int, until: int) -> bo
         return False
     before, after = series.times[inside.start - 1 : inside.start + 1].tolist()
     return bool(after - before < 2 * step.settings.cadence)
-
-
-def _minimum_seconds(step: AuditedStep, lists: Sequence[RebalanceInterval]) -> float:
-    """For how long brokers must be seen to differ: longer, if only in duplicates."""
-    thresholds = step.settings.thresholds
-    only_duplicate_ids = len(lists) > 1 and len({frozenset(interval.client_ids) for interval in lists}) == 1
-    return thresholds.persistent_after_seconds if only_duplicate_ids else thresholds.settled_seconds
 
 
 def _changes(step: AuditedStep, brokers: Collection[str], time: Time) -> int:

@@ -21,7 +21,7 @@ from spark_jobs.domain.kernel.consume_statuses import StatusSamples, status_samp
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import BROKER_BATCH, most_per_call
 from spark_jobs.domain.model.history import ClientHistory, ClientState
-from spark_jobs.domain.model.series import Series
+from spark_jobs.domain.model.series import Series, Timed
 from spark_jobs.domain.model.window import SECOND
 
 Numbers = NDArray[np.float64]
@@ -47,19 +47,12 @@ class ConsumeSettings(NamedTuple):
     orderly: bool
 
     @property
-    def pulled(self) -> int:
-        """Messages that one pull brings at most."""
-        return min(self.pull_batch, BROKER_BATCH)
-
-    @property
-    def batch(self) -> int:
-        """Messages that one call of the listener gets at most."""
-        return most_per_call(self.consume_batch, self.pull_batch, self.orderly)
-
-    @property
     def numbers(self) -> tuple[float, ...]:
-        """The threads, messages of a batch and of a pull, milliseconds between two pulls, and 1 if it is orderly."""
-        return self.threads, self.batch, self.pulled, self.pull_interval_ms, self.orderly
+        """The threads, the most messages of a call of the listener and of a pull, milliseconds between two pulls, and 1
+        if it is orderly.
+        """
+        batch = most_per_call(self.consume_batch, self.pull_batch, self.orderly)
+        return self.threads, batch, min(self.pull_batch, BROKER_BATCH), self.pull_interval_ms, self.orderly
 
 
 def settings_of(state: ClientState) -> ConsumeSettings | None:
@@ -106,19 +99,14 @@ class Rates(NamedTuple):
     queue: Numbers
 
 
-class MinuteAverages(NamedTuple):
-    """Average milliseconds that something took in the minutes that ended at `times` (microseconds, ascending)."""
+@dataclass(frozen=True)
+class MinuteAverages(Timed):
+    """Average milliseconds that something took in the minutes that ended at `times`."""
 
-    times: Times
     took_ms: Numbers
 
-    def rows(self, start: int, end: int) -> slice:
-        """The rows of the minutes that ended in `[start, end)` (microseconds)."""
-        return slice(*np.searchsorted(self.times, (start, end)).tolist())
-
-    def inside(self, start: int, end: int) -> MinuteAverages:
-        """The averages of the minutes that ended in `[start, end)`."""
-        rows = self.rows(start, end)
+    def at(self, rows: slice) -> MinuteAverages:
+        """Those of some of these minutes."""
         return MinuteAverages(self.times[rows], self.took_ms[rows])
 
 
@@ -155,13 +143,12 @@ class Throughput:
 
     def between(self, start: int, end: int) -> Throughput | None:
         """The part of its reports in `[start, end)` (microseconds); None: not enough."""
-        rows, minutes = self.settings.inside(start, end), self.responses.rows(start, end)
+        rows, minutes = self.settings.inside(start, end), self.responses.inside(start, end)
         if minutes.start == minutes.stop or rows.start == rows.stop:
             return None
         settings = Series(self.settings.times[rows], self.settings.codes[rows], self.settings.states)
         loads = MinuteLoads(*(column[minutes] for column in self.loads))
-        responses = MinuteAverages(self.responses.times[minutes], self.responses.took_ms[minutes])
-        return Throughput(settings, responses, loads, self.pulls.inside(start, end))
+        return Throughput(settings, self.responses.at(minutes), loads, self.pulls.at(self.pulls.inside(start, end)))
 
     def on_average(self, changes: Changes = AS_SET) -> tuple[float, float]:
         """Messages a second of the listener and of a queue, with the settings that the client reported last."""
