@@ -7,10 +7,10 @@ from itertools import groupby
 
 import numpy as np
 
+from spark_jobs.domain.kernel.as_shown import with_settling
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval, Switch
 from spark_jobs.domain.kernel.backlog import TopicBacklog, topic_backlogs
 from spark_jobs.domain.kernel.coverage import CoverageRow, group_coverage
-from spark_jobs.domain.kernel.following import with_settling
 from spark_jobs.domain.kernel.group_spans import GroupSpans, group_spans
 from spark_jobs.domain.kernel.locks import with_locks
 from spark_jobs.domain.kernel.ownership import Replays

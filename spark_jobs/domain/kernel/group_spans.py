@@ -193,16 +193,11 @@ class ClientStateTimeline:
             key=lambda change: change[:2],
         )
         states = {client_id: spans[0].state for client_id, spans in clients.items() if spans}
-        self.starts = [window.observed_from]
-        every = [states]
+        since = {window.observed_from: states}
         for start, client_id, state in changes:
-            states = {**states, client_id: state}
-            if start == self.starts[-1]:
-                every[-1] = states
-            else:
-                self.starts.append(start)
-                every.append(states)
-        self._states = [known.setdefault((*states, *states.values()), ClientStates(states)) for states in every]
+            states = since[start] = {**states, client_id: state}
+        self.starts = [*since]
+        self._states = [known.setdefault((*each, *each.values()), ClientStates(each)) for each in since.values()]
 
     def at(self, moment: int) -> ClientStates:
         """The client states at a moment, in microseconds."""
