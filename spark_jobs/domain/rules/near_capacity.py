@@ -202,7 +202,20 @@ def _hit(
     response_ms: float,
     queue: FindingQueue | None = None,
 ) -> RuleHit:
-    measures = relief(demand, rates, response_ms)
+    """The hit, with the `utilization` as measure, and by name the one that each change leaves; None: not possible.
+    Twice the queues receive half of the messages each; with a queue less, the member receives that part less.
+    """
+    as_set, more = rates(AS_SET), demand.more_members
+    fewer = demand._replace(received=demand.received * (demand.owned - 1) / demand.owned) if more else None
+    measures = {
+        "utilization": demand.used(*as_set),
+        "with_twice_the_threads": demand.used(*rates(Changes(threads_times=2))),
+        "with_more_members": fewer.used(*as_set) if fewer else None,
+        "with_twice_the_queues": demand._replace(per_queue=demand.per_queue / 2).used(*as_set),
+        "with_half_the_response_time": demand.used(*rates(Changes(response_ms=response_ms / 2))),
+        "with_no_pull_interval": demand.used(*rates(Changes(pull_interval_ms=0))),
+        "more_members": more,
+    }
     return RuleHit(
         *(*time, limit, queue.topic if queue else None, client_id),
         queue=queue,
@@ -213,25 +226,8 @@ def _hit(
     )
 
 
-def relief(demand: MemberDemand, rates: RatesWith, response_ms: float) -> dict[str, float | None]:
-    """The `utilization`, and the one that each change would leave, by name; None: not possible. Twice the queues
-    receive half of the messages each; with a queue less, the member receives that part less.
-    """
-    as_set, more = rates(AS_SET), demand.more_members
-    fewer = demand._replace(received=demand.received * (demand.owned - 1) / demand.owned) if more else None
-    return {
-        "utilization": demand.used(*as_set),
-        "with_twice_the_threads": demand.used(*rates(Changes(threads_times=2))),
-        "with_more_members": fewer.used(*as_set) if fewer else None,
-        "with_twice_the_queues": demand._replace(per_queue=demand.per_queue / 2).used(*as_set),
-        "with_half_the_response_time": demand.used(*rates(Changes(response_ms=response_ms / 2))),
-        "with_no_pull_interval": demand.used(*rates(Changes(pull_interval_ms=0))),
-        "more_members": more,
-    }
-
-
 def best_change(measures: Mapping[str, float | None]) -> str:
-    """A sentence that names the change of `relief` with the least utilization, of equals the first."""
+    """A sentence that names the change with the least utilization, of equals the first."""
     now = measures["utilization"] or 0.0
     utilizations = {name: value for name in _WHAT if (value := measures[name]) is not None}
     best = min(utilizations, key=lambda name: utilizations[name])

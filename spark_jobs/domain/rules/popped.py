@@ -74,10 +74,8 @@ def _stuck_hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (revive queue, time in which its consumer offset did not advance and its end did)."""
     for topic, samples in step.history.offsets.items():
         if is_revive(topic, step.history.consumer_group):
-            rows = samples.inside(step.window.read_from, step.window.end)
-            for column, (broker, queue_id) in enumerate(samples.queues):
-                queue = FindingQueue(topic, broker, queue_id, STUCK)
-                yield from _queue_hits(step, queue, samples, rows, column)
+            for place in samples.queues:
+                yield from _queue_hits(step, FindingQueue(topic, *place, STUCK), samples)
 
 
 def stalled_times(
@@ -91,9 +89,9 @@ def stalled_times(
             yield int(rows[0]), int(rows[last])
 
 
-def _queue_hits(
-    step: AuditedStep, queue: FindingQueue, samples: OffsetSamples, rows: slice, column: int
-) -> Iterator[RuleHit]:
+def _queue_hits(step: AuditedStep, queue: FindingQueue, samples: OffsetSamples) -> Iterator[RuleHit]:
+    rows = samples.inside(step.window.read_from, step.window.end)
+    column = samples.columns[queue.broker_name, queue.queue_id]
     consumed_to, end_offset = samples.consumed_to[rows, column], samples.end_offset[rows, column]
     known = (consumed_to != UNKNOWN) & (end_offset != UNKNOWN)
     times, consumed_to, end_offset = samples.times[rows][known], consumed_to[known], end_offset[known]
