@@ -137,7 +137,7 @@ def _published(
 ) -> dict[str, Any]:
     """The row of `audit_runs`, written when every table is."""
     spark, warehouse, spec = context.spark, context.warehouse, context.spec
-    one_step = context.configuration.grid.is_one_step(spec.interval)
+    one_step = spec.interval.end - spec.interval.start == context.configuration.grid.length
     tables = publish(
         spark, warehouse, spec, outputs_of(context, evaluated, counted), context.run_id, turn=turn, one_step=one_step
     )

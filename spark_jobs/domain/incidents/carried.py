@@ -74,11 +74,6 @@ class Event(NamedTuple):
     broker: str | None
 
     @property
-    def cluster(self) -> str:
-        """Its cluster."""
-        return self.incident.cluster
-
-    @property
     def threads(self) -> Iterable[Thread]:
         """All of its threads."""
         return (*self.roots, *self.symptoms)
@@ -114,14 +109,16 @@ def _kept(events: Sequence[Event], rules: Mapping[str, Rule], before: int) -> It
         lambda thread: (thread.identity.cluster, thread.identity.rule),
     )
     for event in events:
-        near = (abs(event.incident.opened_at - other.incident.opened_at) for other in opened.get(event.cluster, ()))
+        near = (
+            abs(event.incident.opened_at - other.incident.opened_at) for other in opened.get(event.incident.cluster, ())
+        )
         if (
             event in lasting
             or (event.broker is not None and min(near, default=QUIET + 1) <= QUIET)
             or any(
                 _may_share(thread, root, rules)
                 for root in event.roots
-                for thread in alive.get((event.cluster, root.identity.rule), ())
+                for thread in alive.get((event.incident.cluster, root.identity.rule), ())
             )
         ):
             yield event

@@ -211,7 +211,7 @@ def _broker_of(roots: Iterable[Thread], rules: Mapping[str, Rule]) -> str | None
 
 def _with_same_broker(events: Sequence[Event]) -> Iterator[Incident]:
     """The incidents in order; the advice begins with other groups whose incidents point to the broker at that time."""
-    by_broker = by_key(events, lambda event: (event.cluster, event.broker))
+    by_broker = by_key(events, lambda event: (event.incident.cluster, event.broker))
     for each, broker in ((event.incident, event.broker) for event in events):
         of_broker = (event.incident for event in by_broker[each.cluster, broker]) if broker else ()
         together = {group for other in of_broker if _is_same_time(each, other) for group in other.consumer_groups}

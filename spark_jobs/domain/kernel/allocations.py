@@ -107,12 +107,6 @@ class Allocation:
             duplicate_ids=tuple(client_id for client_id, count in connection_counts.items() if count > 1),
         )
 
-    @property
-    def owned(self) -> list[QueueOwners]:
-        """By queue, its owners."""
-        causes = self.unassigned_causes, self.unassigned_client_ids, self.double_owned_causes
-        return [*map(QueueOwners, self.owners, *causes)]
-
     @cached_property
     def is_owned(self) -> Mask:
         """By queue, whether it has an owner."""

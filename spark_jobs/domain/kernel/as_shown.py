@@ -86,9 +86,10 @@ def _with_differences(
     shown_of: dict[Place, dict[str, bool]] = defaultdict(dict)
     for client_id, queue, owns in differences:
         shown_of[queue][client_id] = owns
+    causes = allocation.unassigned_causes, allocation.unassigned_client_ids, allocation.double_owned_causes
     owned = [
         _as_shown(before, members, shown_of[queue], unassigned) if queue in shown_of else before
-        for queue, before in zip(allocation.queues, allocation.owned, strict=True)
+        for queue, before in zip(allocation.queues, map(QueueOwners, allocation.owners, *causes), strict=True)
     ]
     return replace(
         Allocation.of(members, allocation.queues, allocation.readable_count, owned),

@@ -110,10 +110,6 @@ class StepGrid:
         """Start of the step that holds the moment."""
         return moment - (moment - EPOCH) % self.length
 
-    def is_one_step(self, interval: Interval) -> bool:
-        """Return whether the interval is a single step long."""
-        return interval.end - interval.start == self.length
-
     def check_whole_steps(self, interval: Interval) -> None:
         """Raises `IntervalError`, naming the nearest whole steps, unless both ends lie on the grid."""
         start, end = self.floor(interval.start), self.floor(interval.end)

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from spark_jobs.domain.kernel.allocations import Allocation
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.backlog import TopicBacklog, peak
 from spark_jobs.domain.kernel.handed_out import is_handed_out, may_be_behind_proxies
@@ -73,10 +72,6 @@ class GroupStatus(NamedTuple):
     unassigned_queue_seconds: float | None = None
 
 
-#: The last replayed interval of a topic in the step.
-_TopicEnd = tuple[RebalanceInterval, Allocation]
-
-
 def group_status(
     step: AuditedStep,
     findings: Sequence[Finding],
@@ -94,11 +89,11 @@ def group_status(
     ownerless = [(each.end, each.client_ids) for each, _, _ in step.inside() if each.reason in without_owners]
     unseen = (each.end for each, _, _ in step.inside() if each.reason is Reason.CONSUMED_THROUGH_PROXY)
     last_ownerless = max((*(end for end, _ in ownerless), *unseen), default=0)
-    ends = [end for end in _ends(step) if end[0].end >= last_ownerless]
-    listed_at = [] if may_be_behind_proxies(step) else [(interval.end, interval.client_ids) for interval, _ in ends]
+    ends = [each for each in _ends(step) if each.end >= last_ownerless]
+    listed_at = [] if may_be_behind_proxies(step) else [(interval.end, interval.client_ids) for interval in ends]
     connected = _last_listed(listed_at)
     listed = _last_listed((*ownerless, *_listed_by_proxies(step))) if connected is None else connected
-    ordinary = [end for end in ends if end[0].is_ordinary]
+    ordinary = [interval for interval in ends if interval.is_ordinary]
     queues = queue_intervals(step.progress)
     backlog, highest = queues.backlog(backlogs), peak(backlogs)
     quality = LagQuality.UNFILTERED if any(row.is_filtered for row in step.progress) else LagQuality.MEASURED
@@ -145,7 +140,7 @@ def _reported(findings: Sequence[Finding]) -> list[Finding]:
 
 def _in_step(
     step: AuditedStep,
-    ordinary: Sequence[_TopicEnd],
+    ordinary: Sequence[RebalanceInterval],
     connected: Sequence[str] | None,
     queues: QueueIntervals,
     backlog: Backlog,
@@ -157,7 +152,7 @@ def _in_step(
     wrong = [finding.rule for finding in sorted(bad, key=lambda finding: finding.root_finding_id is not None)]
     return capacity.GroupInStep(
         members=None if connected is None else len(connected),
-        queues=max((allocation.readable_count for _, allocation in ordinary), default=0),
+        queues=max((each.allocation.readable_count for each in ordinary if each.allocation), default=0),
         # That nothing comes back to the group says nothing about its topics.
         backlog_is_known=backlog.backlog_end is not None and any(row.interval.is_ordinary for row in step.progress),
         unknown_queues=len(unknown),
@@ -168,12 +163,11 @@ def _in_step(
     )
 
 
-def _ends(step: AuditedStep) -> list[_TopicEnd]:
+def _ends(step: AuditedStep) -> list[RebalanceInterval]:
     """The last replayed interval of each topic in the step; of several views the one with the most client ids."""
     intervals = sorted((interval for interval, _, _ in step.inside()), key=lambda interval: interval.view, reverse=True)
     intervals.sort(key=lambda interval: (interval.end, len(set(interval.client_ids))))
-    last = {interval.topic: interval for interval in intervals if interval.allocation is not None}
-    return [(interval, interval.allocation) for interval in last.values() if interval.allocation is not None]
+    return [*{interval.topic: interval for interval in intervals if interval.allocation is not None}.values()]
 
 
 def _unassigned_queue_seconds(step: AuditedStep) -> float | None:
@@ -200,15 +194,16 @@ def _listed_by_proxies(step: AuditedStep) -> Sequence[tuple[int, Sequence[str]]]
     return [(end, sorted(listed.elements()))] if end else []
 
 
-def _ownership(ordinary: Sequence[_TopicEnd], connected: Sequence[str] | None) -> dict[str, Any]:
+def _ownership(ordinary: Sequence[RebalanceInterval], connected: Sequence[str] | None) -> dict[str, Any]:
     """Idle members and owned queues of the ordinary topics, at the end of their last interval; None: there is none."""
     names = ("idle_members", "queue_count", "queues_with_one_owner", "double_owned_queues", "unassigned_queues")
     if not ordinary or connected is None:
         return dict.fromkeys(names)
-    queues = sum(allocation.readable_count for _, allocation in ordinary)
-    double_owned_queues = sum(allocation.counts.double_owned_queues for _, allocation in ordinary)
-    unassigned_queues = sum(allocation.counts.unassigned_queues for _, allocation in ordinary)
-    of_connections = queues_per_connection((interval.client_ids, allocation) for interval, allocation in ordinary)
+    allocations = [(interval.client_ids, interval.allocation) for interval in ordinary if interval.allocation]
+    queues = sum(allocation.readable_count for _, allocation in allocations)
+    double_owned_queues = sum(allocation.counts.double_owned_queues for _, allocation in allocations)
+    unassigned_queues = sum(allocation.counts.unassigned_queues for _, allocation in allocations)
+    of_connections = queues_per_connection(allocations)
     # Not those that left before the topic that was replayed last.
     idle_members = sum(of_connections.get(connection) == 0 for connection in connections_of(connected))
     one_owner = queues - double_owned_queues - unassigned_queues
