@@ -113,12 +113,13 @@ def days_to_keep(made: datetime | None, retention: timedelta) -> int:
     return math.ceil(max(retention, age) / timedelta(days=1))
 
 
-def nothing_to_maintain(location: Location, retention: timedelta) -> list[Maintained] | None:
+def nothing_to_maintain(tables: DeltaTables, retention: timedelta) -> list[Maintained] | None:
     """Return `maintain`'s answer if there is nothing to do, else None; removes what killed runs have left."""
+    location = tables.location
     root, claims = location.local_path, claims_of(location)
     if root is None or (claims and claims.notes()) or any(root.glob("_staging/*")):
         return None
-    tables, maintained = DeltaTables(location), []
+    maintained = []
     oldest = oldest_versions(tables, datetime.now(UTC) - retention)
     for table in [table for table in TABLES if tables.exists(table)] or [SOURCES[0]]:
         oldest_version = oldest.get(table.name)

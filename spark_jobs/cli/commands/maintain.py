@@ -44,8 +44,9 @@ def maintain_command(arguments: Namespace) -> int:
         say("looking for what is to be done")
         forgotten = _to_forget(arguments, say)
         is_more = arguments.upgrade or forgotten or not is_surely_reached(warehouse)
-        is_more = is_more or expired_rows(DeltaTables(warehouse), keep, say)
-        maintained = None if is_more else nothing_to_maintain(warehouse, retention)
+        tables = DeltaTables(warehouse)
+        is_more = is_more or expired_rows(tables, keep, say)
+        maintained = None if is_more else nothing_to_maintain(tables, retention)
         if maintained is None:
             spark = spark_for(warehouse, arguments.scale, say, lambda tables: bytes_in(tables, TABLES), checks=False)
             if arguments.upgrade:

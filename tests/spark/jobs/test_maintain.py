@@ -146,7 +146,7 @@ def test_less_than_a_week_is_refused_and_so_is_no_warehouse(
 def test_the_second_time_nothing_is_to_be_done_and_no_java_is_needed(spark: SparkSession, small: Warehouse) -> None:
     first = maintain(spark, small, MONTH)
     left = [as_left(maintained) for maintained in first]
-    assert nothing_to_maintain(small, MONTH) == left == maintain(spark, small, MONTH)
+    assert nothing_to_maintain(DeltaTables(small), MONTH) == left == maintain(spark, small, MONTH)
     command = [sys.executable, "-m", "spark_jobs.cli", "maintain", "--warehouse", small.location, "--json"]
     environment = os.environ | {"JAVA_HOME": "/nowhere"}
     answer = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
@@ -161,32 +161,32 @@ def as_left(maintained: Maintained) -> Maintained:
 def test_whatever_is_to_be_done_is_seen_without_spark(spark: SparkSession, small: Warehouse) -> None:
     root = Path(small.location)
     maintain(spark, small, MONTH)
-    assert nothing_to_maintain(small, MONTH)
-    assert nothing_to_maintain(small, timedelta(days=40)) is None  # other properties
+    assert nothing_to_maintain(DeltaTables(small), MONTH)
+    assert nothing_to_maintain(DeltaTables(small), timedelta(days=40)) is None  # other properties
 
     stray = root / ALLOCATIONS.name / "step_start=2026-03-01 10%3A00%3A00" / "part-of-nothing.parquet"
     stray.parent.mkdir()
     stray.write_bytes(b"left behind by a writer that was killed")
     age(stray, 29)
-    assert nothing_to_maintain(small, MONTH)
+    assert nothing_to_maintain(DeltaTables(small), MONTH)
     age(stray, 31)
-    assert nothing_to_maintain(small, MONTH) is None
+    assert nothing_to_maintain(DeltaTables(small), MONTH) is None
     stray.unlink()
 
     for folder, name in (("_staging/of_a_run", "part.parquet"), ("_claims", "killed.note")):
         (root / folder).mkdir(parents=True, exist_ok=True)
         (root / folder / name).write_bytes(b"")
-        assert nothing_to_maintain(small, MONTH) is None
+        assert nothing_to_maintain(DeltaTables(small), MONTH) is None
         (root / folder / name).unlink()
     (root / "_staging" / "of_a_run").rmdir()
-    assert nothing_to_maintain(small, MONTH)
+    assert nothing_to_maintain(DeltaTables(small), MONTH)
 
     append(spark, small, MEMBERSHIP_SNAPSHOTS, membership(40))
-    assert nothing_to_maintain(small, MONTH) is None
+    assert nothing_to_maintain(DeltaTables(small), MONTH) is None
     changed = [table.table for table in maintain(spark, small, MONTH) if table.version_after > table.version_before]
     assert changed == [MEMBERSHIP_SNAPSHOTS.name]
     spark.sql(f"ALTER TABLE {small.identifier(ALLOCATIONS.name)} DROP CONSTRAINT unassigned_has_a_cause")
-    assert nothing_to_maintain(small, MONTH) is None
+    assert nothing_to_maintain(DeltaTables(small), MONTH) is None
 
 
 def test_a_file_per_step_is_not_to_be_compacted_and_two_are(tmp_path: Path) -> None:
