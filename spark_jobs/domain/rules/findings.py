@@ -164,7 +164,9 @@ def _by_start(finding: Finding) -> tuple[int, str]:
 
 
 def is_in_time(finding: Finding, root: Finding, within: int = 0) -> bool:
-    """Return whether they overlap, or it begins `within` the root's end; and at most `LEAD` before the root."""
+    """Return whether they overlap, it ends where the root begins, or begins `within` the root's end; and at most `LEAD`
+    before the root.
+    """
     return (
         root.started_at <= finding.ended_at
         and finding.started_at < root.ended_at + within

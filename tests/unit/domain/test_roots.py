@@ -46,6 +46,10 @@ a queue lags that stopped, but not long before      | s CONSUMER_STOPPED 1000-19
 … or stalled                                        | s CONSUMER_STALLED 1000-1900 t/0; l CONSUMER_LAGGING 1000-2000 t/0; m CONSUMER_LAGGING 300-2000 t/0; n CONSUMER_LAGGING 1000-2000 t/1 | s l
 a queue may stand because its owner is slow         | s SLOW_LISTENER 0-900 @c1; a CONSUMER_STOPPED:SLOW_CALLS 200-900 c1; b CONSUMER_STALLED:LISTENER_HANGS 200-900 c1; c CONSUMER_STOPPED:UNEXPLAINED 200-900 c1; d CONSUMER_STOPPED:NOT_REPORTED 200-900 c1 | s a, s b, s c, s d
 … or pulls seldom                                   | l LONG_PULL_INTERVAL 0-900 @c1; p CONSUMER_STOPPED:PULLS_SELDOM 200-900 c1 | l p
+what stood until its group went offline             | s CONSUMER_STOPPED:SUSPENDED 100-300 t/0; g GROUP_OFFLINE:NO_HEARTBEATS 300-900 | g s
+… and not if it moved before that                   | s CONSUMER_STOPPED:SUSPENDED 100-299 t/0; g GROUP_OFFLINE:NO_HEARTBEATS 300-900 |
+a queue stands for a while after its broker is back | b BROKER_NOT_READABLE:LEFT_ROUTE 100-300 t/0; x CONSUMER_STOPPED 310-900 t/0 | b x
+… but a flood that begins then is another matter    | b BROKER_NOT_READABLE:LEFT_ROUTE 100-300 t/0; l CONSUMER_LAGGING 310-900 t/0 |
 … not if it stands for another reason               | s SLOW_LISTENER 0-900 @c1; m CONSUMER_STOPPED:NO_MASTER 200-900 c1; n CONSUMER_STALLED:NOT_LISTED 200-900 c1; p CONSUMER_STOPPED:SUSPENDED 200-900 c1 |
 """  # noqa: E501 - a table
 

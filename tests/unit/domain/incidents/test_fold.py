@@ -480,3 +480,20 @@ def test_incidents_of_several_groups_that_point_to_one_broker_name_each_other() 
     others = {"g1": "g2, g3", "g2": "g1, g3", "g3": "g1, g2"}
     pointing = {group: f"Incidents of {of} point to b, too: look at b first. Do it." for group, of in others.items()}
     assert advice == pointing | dict.fromkeys(("g4", "g5", "g6", "g7"), "Do it.")
+
+
+def test_groups_whose_processes_ran_on_while_brokers_dropped_them_point_to_all_brokers() -> None:
+    def offline(span: str, group: str, cause: str) -> list[PublishedFinding]:
+        return published(span, "GROUP_OFFLINE", cause, group)
+
+    incidents = folded(
+        offline("03:10-03:50", "g1", "NO_HEARTBEATS"),
+        offline("03:11-03:40", "g2", "NO_HEARTBEATS"),
+        offline("03:11-03:40", "g3", "NO_MEMBERS"),
+    )
+    sentence = "Incidents of {} point to the brokers, too: look at the brokers first. Do it."
+    assert {one.consumer_groups[0]: one.advice for one in incidents} == {
+        "g1": sentence.format("g2"),
+        "g2": sentence.format("g1"),
+        "g3": "Do it.",
+    }

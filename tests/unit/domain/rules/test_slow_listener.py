@@ -165,6 +165,25 @@ def test_threads_that_became_busy_as_more_came_say_so(topic: str, before: int, s
     assert says in (hit.hint or "") if says else "messages/s came" not in (hit.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("before", "since", "is_named"),
+    [((10, 10), (190, 10), True), ((10, 10), (40, 10), False), ((100, 2), (240, 4), False)],
+    ids=["95 % at b", "80 % at b", "as before"],
+)
+def test_more_that_came_at_one_broker_names_it(before: tuple[int, int], since: tuple[int, int], is_named: bool) -> None:
+    """Messages a second to the queue of b and to that of c, until 160 s and from then on."""
+    step, seconds = audited("busy"), range(-300, 700, 20)
+
+    def end(second: int, place: int) -> int:
+        return 90_000 + before[place] * second + max(second - 160, 0) * (since[place] - before[place])
+
+    ends = {second: [f"{end(second, 0)}/0", f"{end(second, 1)}/0"] for second in seconds}
+    read = {"t": offsets([("b", 0), ("c", 0)], ends)}
+    (hit, *_) = RULE.hits(replace(step, history=replace(step.history, offsets=read)))
+    assert "messages/s came, before" in (hit.hint or "")
+    assert ("Nearly all of them are at b:" in (hit.hint or "")) == is_named
+
+
 def test_more_that_came_for_a_while_says_until_when() -> None:
     """Threads are busy from 200 s to 320 s; 24 instead of 10 a second came from 160 s to 260 s."""
     ends = {second: 10 * second + min(max(second - 160, 0), 100) * 14 for second in range(-300, 700, 20)}
