@@ -8,7 +8,7 @@ import numpy as np
 from spark_jobs.domain.diagnosis.diagnoses import diagnoses
 from spark_jobs.domain.diagnosis.standing import standing_seconds
 from spark_jobs.domain.diagnosis.table import StandingCause
-from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.client_spans import seen_twice
 from spark_jobs.domain.kernel.consume_statuses import rows_in, spans_of_snapshots, status_samples
 from spark_jobs.domain.model.caching import cached_with_value
@@ -16,10 +16,11 @@ from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, UNKNOWN, ClientHistory
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.model.severities import ERROR, WARN
-from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow, common, second_text
+from spark_jobs.domain.model.severities import ERROR, INFO, WARN
+from spark_jobs.domain.model.window import SECOND, common, second_text
 from spark_jobs.domain.phrases import count, known_sum
 from spark_jobs.domain.rules.evidence import known_total
+from spark_jobs.domain.rules.not_retried import NOT_RETRIED, not_retried
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rising import counted, moments, rising_time
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -27,6 +28,7 @@ from spark_jobs.domain.rules.standing import cause_of, hit_of
 from spark_jobs.domain.rules.timed_out import MINUTE_MS, Reported, reported
 
 LISTENER_FAILS = "LISTENER_FAILS"
+SOME_FAIL = "SOME_FAIL"
 SENT_BACK = "SENT_BACK"
 TIMED_OUT = "TIMED_OUT"
 GIVEN_UP = "GIVEN_UP"
@@ -34,6 +36,9 @@ DELIVERED_AGAIN = "DELIVERED_AGAIN"
 RETRIED = "RETRIED"
 #: A listener that rejects so much is an ERROR.
 MOST_PERCENT = 50
+#: One that rejects so much is worth a word, if it lasts.
+_SOME_PERCENT = 1
+_RATES = ("failed_per_second", "consumed_per_second")
 #: The broker delays the first retry by 10 s (`messageDelayLevel`, level 3).
 _RETRIED_WITHIN = 60 * SECOND
 _NONE_CAME_BACK = (
@@ -46,13 +51,18 @@ _NONE_CAME_BACK = (
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (client, topic, snapshot) that shows a failing listener, one condition per topic; where no client shows
-    one, one per queue of the retry topic, one condition per group; and one for the messages that were given up.
+    one, one per queue of the retry topic, one condition per group; those of listeners that reject less, and of
+    `not_retried`; and one for the messages that were given up.
     """
     retried = list(_retried_in_place(step))
     listener_hits = list(_listener_hits(step, retried))
     yield from retried
     yield from listener_hits or (() if retried else _retry_hits(step))
+    yield from _some_fail(step)
     given_up = dead_letters(step)
+    # That nothing came back all the time, the findings about listeners say.
+    if _retries(step) and not (listener_hits and _none_came_back(step)):
+        yield from not_retried(step, given_up.state if given_up else 0)
     if given_up is not None:
         yield RuleHit(given_up.start, given_up.end, GIVEN_UP, measures={"dead_letters": given_up.state})
 
@@ -88,7 +98,8 @@ def _listener_hits(step: AuditedStep, retried: Iterable[RuleHit]) -> Iterator[Ru
     none_came_back = _none_came_back(step)
     retried_of = by_key(retried, lambda hit: (hit.implicated, hit.topic))
     clients = step.history.clients
-    every = {each: dict(_failing_listeners(client, step.window, step.settings)) for each, client in clients.items()}
+    percent = step.settings.thresholds.failing_percent
+    every = {each: dict(_failing_listeners(client, step, percent)) for each, client in clients.items()}
     for client_id, client in clients.items():
         for topic, failing in every[client_id].items():
             is_alone = not any(topic in of for each, of in every.items() if each != client_id)
@@ -108,6 +119,27 @@ def _listener_hits(step: AuditedStep, retried: Iterable[RuleHit]) -> Iterator[Ru
                 )
 
 
+def _some_fail(step: AuditedStep) -> Iterator[RuleHit]:
+    """Those of clients that reject less, and do not retry it in its place, with their rates on average; one condition
+    per group.
+    """
+    most = step.settings.thresholds.failing_percent
+    for client_id, client in step.history.clients.items():
+        failing = () if client.consumes_orderly else _failing_listeners(client, step, _SOME_PERCENT)
+        for _, spans in failing:
+            few = [span for span in seen_twice(spans) if span.state["failed_percent"] < most]
+            failed, consumed = (sum(span.state[name] for span in few) for name in _RATES)
+            for span in few:
+                rates = zip(_RATES, (failed / len(few), consumed / len(few)), strict=True)
+                measures = {**dict(rates), "failed_percent": failed * 100 / consumed, **_counts(step)}
+                yield RuleHit(
+                    *(span.start, span.end, SOME_FAIL),
+                    implicated=client_id,
+                    weight=measures["failed_percent"],
+                    measures=measures,
+                )
+
+
 def _joined(step: AuditedStep, client_id: str, failing: Sequence[Span[Mapping[str, float]]]) -> str | None:
     """A sentence on the only member that fails, if it joined others less than a minute and a round before."""
     within = _RETRIED_WITHIN + step.settings.cadence
@@ -123,11 +155,17 @@ def _joined(step: AuditedStep, client_id: str, failing: Sequence[Span[Mapping[st
     )
 
 
-def _none_came_back(step: AuditedStep) -> bool:
-    """Return whether the retry topic of a group that pulls got nothing in the step, nor its dead letters."""
+def _retries(step: AuditedStep) -> Sequence[IntervalProgress]:
+    """The progress of the retry topic of a group that pulls."""
     retried = [each for each in step.progress if not each.interval.is_ordinary]
     pull = all(each.interval.allocation and not each.interval.has_popping_members for each in retried)
-    return bool(retried) and pull and not any(each.produced.any() for each in retried) and dead_letters(step) is None
+    return retried if pull else ()
+
+
+def _none_came_back(step: AuditedStep) -> bool:
+    """Return whether the retry topic of a group that pulls got nothing in the step, nor its dead letters."""
+    retried = _retries(step)
+    return bool(retried) and not any(each.produced.any() for each in retried) and dead_letters(step) is None
 
 
 def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -188,17 +226,26 @@ def _detail(finding: Finding) -> str:
     """The part that fails, or how long one takes, and the messages that came back, or were given up."""
     measures = {name: int(value) for name, value in finding.evidence.measures or () if value is not None}
     texts = []
-    if finding.cause == LISTENER_FAILS:
+    if finding.cause in (LISTENER_FAILS, SOME_FAIL):
         texts = [f"{measures['failed_percent']:,} % of the messages of a consumer"]
     elif finding.cause == TIMED_OUT:
         minutes = measures["consume_rt_ms"] // 60_000
         texts = [f"one takes {minutes:,} min, consumeTimeout is {measures['consume_timeout_minutes']:,} min"]
+    elif finding.cause == NOT_RETRIED:
+        about = float(f"{measures['not_retried']:.2g}")
+        texts = [f"about {about:,.0f} messages{'' if _broker(finding) else ' of one of them'}"]
     elif finding.cause == GIVEN_UP:
         texts = [count(measures["dead_letters"], "message")]
     if measures.get("sent_back"):
         came_back = f"{count(measures['sent_back'], 'message')} came back"
         texts.append(f"{came_back} while {measures['consumed']:,} were consumed")
     return ", and ".join(texts)
+
+
+def _broker(finding: Finding) -> str | None:
+    """The only broker that does not deliver what is delayed; None: there is no such broker."""
+    of_queues = {queue.broker_name for queue in finding.evidence.queues}
+    return of_queues.pop() if finding.cause == NOT_RETRIED and len(of_queues) == 1 else None
 
 
 def _sent_back_time(step: AuditedStep) -> tuple[int, int, str]:
@@ -222,28 +269,28 @@ def _sent_back_time(step: AuditedStep) -> tuple[int, int, str]:
 
 
 def _failing_listeners(
-    client: ClientHistory, window: StepWindow, settings: AuditSettings
+    client: ClientHistory, step: AuditedStep, percent: int
 ) -> Iterator[tuple[str, list[Span[Mapping[str, float]]]]]:
-    """Per ordinary topic the snapshots of the window that show a listener which rejects too much: messages a second
+    """Per ordinary topic the snapshots of the window that show a listener which rejects so much: messages a second
     over the client's last minute, and the percentage that was rejected.
     """
-    samples, thresholds = status_samples(client), settings.thresholds
+    samples, window, thresholds = status_samples(client), step.window, step.settings.thresholds
     if samples.most_failed_tps * 60 < thresholds.failing_messages:
         return
     rows = rows_in(client, window.read_from, window.end)
     failed, consumed = samples.failed_tps[rows], samples.consumed_tps[rows]
     # NaN compares false: what is unknown does not fail.
-    fails = (failed * 60 >= thresholds.failing_messages) & (failed * 100 >= consumed * thresholds.failing_percent)
+    fails = (failed * 60 >= thresholds.failing_messages) & (failed * 100 >= consumed * percent)
     rows = rows[fails]
     for code in np.unique(samples.topic[rows]).tolist():
         if not samples.topics[code].startswith(RETRY):
             of_topic = rows[samples.topic[rows] == code]
             failed, consumed = samples.failed_tps[of_topic], samples.consumed_tps[of_topic]
-            columns = ("failed_per_second", "consumed_per_second", "failed_percent")
+            columns = (*_RATES, "failed_percent")
             rates = zip(failed.tolist(), consumed.tolist(), (failed * 100 / consumed).tolist(), strict=True)
             rate_of = (dict(zip(columns, numbers, strict=True)) for numbers in rates)
             shown = zip(samples.snapshot[of_topic].tolist(), rate_of, strict=True)
-            yield samples.topics[code], spans_of_snapshots(client, shown, window, settings.max_gap)
+            yield samples.topics[code], spans_of_snapshots(client, shown, window, step.settings.max_gap)
 
 
 def dead_letters(step: AuditedStep) -> Span[int] | None:
@@ -274,7 +321,7 @@ RULE = Rule(
     "delivered again after 10 s, 30 s, 1 min … 2 h, 16 times by default, and then goes to the dead-letter topic. More "
     "consumers cannot reduce such a backlog.",
     decided_by="At least `failing_percent` (10) of a topic's messages and `failing_messages` (10) a minute fail for "
-    "`busy_after_seconds` (120). ERROR from 50 % on, else WARN, as for `GIVEN_UP`.",
+    "`busy_after_seconds` (120). ERROR from 50 % on, else WARN, as for `GIVEN_UP`; INFO for `SOME_FAIL`.",
     causes={
         StandingCause.RETRIED_IN_PLACE: cause_of(StandingCause.RETRIED_IN_PLACE),
         LISTENER_FAILS: Cause(
@@ -282,6 +329,12 @@ RULE = Rule(
             "Check the logs of these consumers for exceptions of the listener. More consumers would fail just as "
             "often.",
             lasts="busy_after_seconds",
+        ),
+        SOME_FAIL: Cause(
+            "the same, and it is less, at least 1 %, for `verdict_window_seconds` (300)",
+            "Check the logs of these consumers for exceptions of the listener.",
+            severity=INFO,
+            lasts="verdict_window_seconds",
         ),
         SENT_BACK: Cause(
             "no client reports failures, but the retry topic grows by as much",
@@ -302,6 +355,16 @@ RULE = Rule(
             "letters again. Listeners must tolerate duplicates.",
             headline="Messages come back to {groups} that no consumer sent back",
         ),
+        NOT_RETRIED: Cause(
+            "clients report failures, and nothing comes into the retry queue of their broker, which had messages "
+            "before, for `verdict_window_seconds` (300): at least 30 messages, and a tenth of what fails, are missing",
+            "Unless the listener asks for a longer delay, the broker does not deliver what is delayed: a client sends "
+            "what fails back to the broker it came from, which delivers it after 10 s (delay level 3). Look in its "
+            "storeerror.log for `Offset not matched`, and compare both numbers of scheduleMessageOffset_3 in `mqadmin "
+            "brokerStatus` (RocketMQ issue #4226). These messages wait in its SCHEDULE_TOPIC_XXXX and are not lost, "
+            "unless the broker refuses what a Go client sends back (rocketmq-client-go issue #1106).",
+            headline="What fails on {brokers} in {groups} does not come back",
+        ),
         GIVEN_UP: Cause(
             "messages went to the dead-letter topic",
             "Read the group's dead-letter topic, fix the listener, and send the messages again: nothing else "
@@ -312,4 +375,5 @@ RULE = Rule(
     evaluate=hits,
     hit_severity=WARN,
     lasts=0,
+    broker=_broker,
 )

@@ -84,6 +84,8 @@ def hosts(finding: Finding) -> Iterable[Hashable]:
 
 
 _STOPPED, _STALLED = Follows("CONSUMER_STOPPED", queues), Follows("CONSUMER_STALLED", queues)
+#: Causes of CONSUME_FAILING that slow a member down.
+_FAILS = ("LISTENER_FAILS", "TIMED_OUT", StandingCause.RETRIED_IN_PLACE)
 #: A queue stands still or falls behind because of its owner, or because of what its broker gets or cannot give.
 _BEHIND = (
     Follows("GROUP_OFFLINE", everything),
@@ -92,7 +94,7 @@ _BEHIND = (
     Follows("ALLOCATION_DRIFT", queues),
     Follows("DUPLICATE_CLIENT_ID", clients),
     Follows("ORDERLY_LOCK_MISSING", queues),
-    Follows("CONSUME_FAILING", clients),
+    Follows("CONSUME_FAILING", clients, root_causes=_FAILS),
     Follows("CONSUME_FAILING", queues),
     Follows("OFFSET_HELD_BACK", queues),
     Follows("OFFSET_BEYOND_END", queues),
@@ -200,7 +202,7 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
     ),
     "POP_REDELIVERING": (
         Follows("CLIENT_HUNG", everything),
-        Follows("CONSUME_FAILING", everything),
+        Follows("CONSUME_FAILING", everything, root_causes=(*_FAILS, "SENT_BACK", "DELIVERED_AGAIN", "GIVEN_UP")),
         Follows("SLOW_LISTENER", everything),
     ),
     "CONSUMER_STOPPED": _STANDING,

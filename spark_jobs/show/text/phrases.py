@@ -221,6 +221,7 @@ _PHRASES: Mapping[str, str] = {
     "failed_percent": "{} % of all",
     "sent_back": "{:message} sent back",
     "redelivered": "{:message} delivered again",
+    "not_retried": "about {:message} did not come back",
     "dead_letters": "{:message} given up",
     "deleted_per_second": "{} messages/s deleted by the broker",
     "consumer_offset": "the consumer offset is {}",

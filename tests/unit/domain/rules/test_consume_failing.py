@@ -66,7 +66,10 @@ def test_a_listener_that_rejects_a_third_is_a_warning_of_its_topic() -> None:
         (0.0, 0.2, "ERROR"),  # 12 a minute, all of them
         (0.0, 0.16, None),  # 9.6 a minute
         (9.0, 1.0, "WARN"),  # a tenth
-        (9.1, 0.9, None),
+        (9.1, 0.9, "INFO"),
+        (9.9, 0.1, None),  # 6 a minute
+        (99.0, 1.0, "INFO"),  # a hundredth
+        (99.1, 0.9, None),
         (None, 5.0, None),  # what is not known does not fail
         (5.0, None, None),
     ],
@@ -74,6 +77,23 @@ def test_a_listener_that_rejects_a_third_is_a_warning_of_its_topic() -> None:
 def test_how_much_must_fail(well: float | None, failed: float | None, severity: str | None) -> None:
     findings = of_clients(reported(second, well=well, failed=failed) for second in TIMES)
     assert [finding.severity for finding in findings] == ([severity] if severity else [])
+
+
+def test_what_fails_of_few_messages_is_worth_a_word() -> None:
+    """4 % on average, in turns 2 and 6 %, for five minutes; where it is a tenth, it is a warning instead."""
+    rates = [0.6 if second % 40 else 0.2 for second in TIMES]
+    statuses = [reported(second, well=10 - rate, failed=rate) for second, rate in zip(TIMES, rates, strict=True)]
+    (finding,) = of_clients(statuses)
+    assert (finding.cause, finding.severity, finding.topic, finding.subject) == ("SOME_FAIL", "INFO", None, "g")
+    assert finding.evidence.client_ids == ["c1"]
+    measures = dict(finding.evidence.measures or ())
+    assert {name: round(value or 0) for name, value in measures.items()} == {
+        "consumed_per_second": 10,
+        "failed_per_second": 0,
+        "failed_percent": 4,
+    }
+    # 300 s, with the minute that the last one holds for.
+    assert [len(of_clients(statuses[:number])) for number in (12, 13)] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +171,7 @@ def test_that_nothing_came_back_of_what_listeners_reject_is_named() -> None:
     """Unless they consume in order, and so retry it in its place."""
     for retried, orderly, is_named in ((0, False, True), (1, False, False), (0, True, False)):
         statuses = [reported(second, well=1.0, failed=1.0, consume_orderly=orderly) for second in TIMES]
-        (finding,) = sent_back(100, retried, *statuses)
+        (finding,) = (each for each in sent_back(100, retried, *statuses) if each.cause == "LISTENER_FAILS")
         assert ("the broker delivers no delayed messages" in finding.advice) is is_named
 
 

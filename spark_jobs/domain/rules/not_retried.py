@@ -1,0 +1,102 @@
+"""Messages that listeners reject and that do not come back: their broker does not deliver what is delayed.
+
+A concurrent listener's client sends what it rejects back to its broker, which delays it by 10 s at first
+(`ConsumeMessageConcurrentlyService.sendMessageBack`, `SendMessageProcessor.consumerSendMsgBack`).
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+import numpy as np
+
+from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.consume_statuses import rows_in, status_samples
+from spark_jobs.domain.kernel.sample_pairs import SamplePairs, sample_pairs
+from spark_jobs.domain.model.finding import FindingQueue, RuleHit
+from spark_jobs.domain.model.history import RETRY, UNKNOWN, ClientHistory, Numbers
+from spark_jobs.domain.model.window import SECOND, Time, common
+
+NOT_RETRIED, MISSED = "NOT_RETRIED", "MISSED"
+#: Clients report what failed in their last minute.
+_MINUTE = 60 * SECOND
+#: So many messages are missing at least, and such a part of those that failed: rates are averages.
+_MESSAGES, _PART = 30, 0.1
+
+
+def not_retried(step: AuditedStep, given_up: int) -> Iterator[RuleHit]:
+    """One per (queue of the retry topic that had messages and gets none, member that rejects messages of its broker),
+    while more fail than come back to any broker, or are `given_up`: messages.
+    """
+    topic = RETRY + step.history.consumer_group
+    samples, clients = step.history.offsets.get(topic), step.history.clients.values()
+    if samples is None or not any(status_samples(client).most_failed_tps for client in clients):  # as mostly
+        return
+    pairs = sample_pairs(samples, samples.inside(step.window.start - step.settings.max_gap, step.window.end))
+    for broker in sorted({name for name, _ in samples.queues}):
+        columns = np.array([column for (name, _), column in samples.columns.items() if name == broker])
+        for start, end, came_back in _pauses(step, pairs, columns):
+            owners = _owners(step, broker, (start, end))
+            # What was rejected in the last minutes may be due later: a listener can ask for a longer delay.
+            due = _failed(step, (start, end - step.settings.thresholds.verdict_window_seconds * SECOND))
+            if _missing(due, owners, came_back + given_up) < max(_MESSAGES, _PART * sum(due.values())):
+                continue
+            missing = _missing(_failed(step, (start, end)), owners, came_back + given_up)
+            for client_id in sorted(owner for owner in owners if due.get(owner)):
+                for name, queue_id in (samples.queues[column] for column in columns.tolist()):
+                    yield RuleHit(
+                        *(start, end, NOT_RETRIED, topic),
+                        queue=FindingQueue(topic, name, queue_id, MISSED),
+                        implicated=client_id,
+                        weight=missing,
+                        measures={"not_retried": missing},
+                    )
+
+
+def _pauses(step: AuditedStep, pairs: SamplePairs, columns: Numbers) -> Iterator[tuple[int, int, int]]:
+    """The times (microseconds) of `verdict_window_seconds` in which none came to these queues, of which one had
+    messages, from sample to sample or to the step's end; and the messages that came to all queues meanwhile.
+    """
+    produced, end_offset = pairs.produced[:, columns], pairs.samples.end_offset[pairs.rows][:, columns]
+    known = np.flatnonzero((produced != UNKNOWN).all(axis=1))
+    came = known[(produced[known] > 0).any(axis=1)]
+    for first, last in pairwise(np.unique([*known[:1], *came, *known[-1:]]).tolist()):
+        start, end = int(pairs.times[first]), int(pairs.times[last])
+        if last not in came:
+            end = min(end + step.settings.max_gap, step.window.end)
+        is_long = end - start >= step.settings.thresholds.verdict_window_seconds * SECOND
+        if is_long and (end_offset[first] > 0).any():
+            yield start, end, int(np.maximum(pairs.produced[first + 1 : last], 0).sum())
+
+
+def _owners(step: AuditedStep, broker: str, time: Time) -> set[str]:
+    """The members that own queues of the broker's ordinary topics at any time of it."""
+    of_time = (each for each in step.progress if each.interval.is_ordinary and common((each.start, each.end), time))
+    of_broker = ((each, place) for each in of_time for place, (name, _) in enumerate(each.queues) if name == broker)
+    return {client_id for each, place in of_broker for client_id in each.owner_ids(place) if client_id is not None}
+
+
+def _failed(step: AuditedStep, time: Time) -> Mapping[str, float]:
+    """By client id, the messages of ordinary topics that concurrent listeners rejected in the time, by the rates that
+    they report of minutes in it.
+    """
+    start, end = time
+    failed = dict[str, float]()
+    for client_id, client in step.history.clients.items():
+        reports = client.series.inside(start + _MINUTE, end)
+        if not client.consumes_orderly and reports.start < reports.stop:
+            rate = _failed_tps(client, start + _MINUTE, end) / (reports.stop - reports.start)
+            failed[client_id] = rate * (end - start) / SECOND
+    return failed
+
+
+def _failed_tps(client: ClientHistory, start: int, end: int) -> float:
+    """The sum of the rates of all its reports in the time."""
+    samples, rows = status_samples(client), rows_in(client, start, end)
+    is_ordinary = np.array([not topic.startswith(RETRY) for topic in samples.topics], bool)
+    return float(np.nansum(samples.failed_tps[rows][is_ordinary[samples.topic[rows]]]))
+
+
+def _missing(failed: Mapping[str, float], owners: set[str], came_back: int) -> float:
+    """Messages that owners rejected, and of those that all members did, no more than did not come back."""
+    of_owners = sum(messages for client_id, messages in failed.items() if client_id in owners)
+    return min(of_owners, sum(failed.values()) - came_back)
