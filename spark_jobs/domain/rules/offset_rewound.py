@@ -37,7 +37,7 @@ class Rewind(NamedTuple):
     """The greatest rewind of the queue at a `place` of an interval's lists: the sample at `at` (microseconds) showed
     it, with the offset `to`, `by` so many messages less. `minimum`: the oldest offset that the broker had, None:
     unknown. `switch`: another process began to serve the broker around it. `lost_end`: the end offset fell, too.
-    `beyond_end`: the offset of before was beyond the end. `pace`: messages that are consumed in a collection interval.
+    `beyond_end`: the offset of before was beyond the end. `could_consume`: messages that it may have consumed since.
     `falls`: the samples at which the offset fell to just the same one, after it had returned at once. `again_at`: the
     first sample of the step that shows it where it was, None: there is none. `left`: messages by which it is below that
     at the first known sample a minute later, None: unknown.
@@ -51,7 +51,7 @@ class Rewind(NamedTuple):
     switch: Switch | None
     lost_end: bool
     beyond_end: bool
-    pace: int
+    could_consume: int
     falls: Sequence[int]
     again_at: int | None
     left: int | None
@@ -59,7 +59,7 @@ class Rewind(NamedTuple):
     @property
     def above_minimum(self) -> float:
         """Messages from the oldest to the new offset that cannot have been consumed since; infinite: unknown."""
-        return np.inf if self.minimum is None else self.to - self.minimum - self.pace
+        return np.inf if self.minimum is None else self.to - self.minimum - self.could_consume
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -93,7 +93,7 @@ def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind
         switch=_switch(step, topic, queue, int(samples.times[before]), at),
         lost_end=bool(UNKNOWN < ends[row] < ends[before]),
         beyond_end=bool(UNKNOWN < ends[before] < consumed[before]),
-        pace=_pace(step, samples, row, column),
+        could_consume=_could_consume(step, samples, before, row, column),
         falls=_falls(samples, samples.inside(progress.start, at + 1), column, to),
         again_at=int(again[0]) if len(again) else None,
         left=int(to + by - known[0]) if len(known) else None,
@@ -115,21 +115,22 @@ def _falls(samples: OffsetSamples, seen: slice, column: int, to: int) -> Sequenc
     return times
 
 
-def _pace(step: AuditedStep, samples: OffsetSamples, row: int, column: int) -> int:
-    """Messages consumed of a queue in a collection interval, by the samples around the row with most; 0: unknown."""
+def _could_consume(step: AuditedStep, samples: OffsetSamples, before: int, row: int, column: int) -> int:
+    """Messages that may have been consumed of a queue from the row `before` to this one, at the pace of the rows around
+    it that show most; 0: unknown. Twice as many: commits are steps, so that samples miss some seconds.
+    """
     seen = samples.inside(step.window.read_from, step.window.end)
-    offsets = samples.consumed_to[seen, column]
-    known = seen.start + np.flatnonzero(offsets != UNKNOWN)
+    known = seen.start + np.flatnonzero(samples.consumed_to[seen, column] != UNKNOWN)
     here = int(known.searchsorted(row))
     pairs = (rows.tolist() for rows in (known[max(here - 2, 0) : here], known[here : here + 2]) if len(rows) == 2)
-    return max((_consumed(step, samples, before, after, column) for before, after in pairs), default=0)
+    lasting = 2 * int(samples.times[row] - samples.times[before])
+    return max((_consumed(samples, first, second, column, lasting) for first, second in pairs), default=0)
 
 
-def _consumed(step: AuditedStep, samples: OffsetSamples, before: int, after: int, column: int) -> int:
-    """Messages consumed between two rows, as many as fit into a collection interval; never below 0."""
+def _consumed(samples: OffsetSamples, before: int, after: int, column: int, lasting: int) -> int:
+    """Messages consumed in so many microseconds at the pace between two rows; never below 0."""
     moved = max(int(samples.consumed_to[after, column] - samples.consumed_to[before, column]), 0)
-    lasting = int(samples.times[after] - samples.times[before])
-    return moved * min(step.settings.cadence, lasting) // max(lasting, 1)
+    return moved * lasting // max(int(samples.times[after] - samples.times[before]), 1)
 
 
 def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) -> Switch | None:
@@ -369,9 +370,10 @@ RULE = Rule(
         ),
         TO_MINIMUM: Cause(
             "each queue that went back fell to its oldest message",
-            "The group begins the queue again. If it was not reset to the earliest offset, check the consumers' logs "
-            "for errors: a Java LitePull consumer that cannot read its offset pulls from -1, for which a broker takes "
-            "its oldest (RocketMQ issue 10176).",
+            "A client began at the oldest message that is stored, although an offset was committed. If it was not "
+            "reset to the earliest, look for errors in the client's log: a Java LitePull consumer that cannot read "
+            "its offset pulls from -1, for which a broker takes its oldest (RocketMQ issue 10176). Let the listener "
+            "tolerate duplicates.",
         ),
         HAND_OVER: Cause(
             "within `convergence_seconds` and one collection interval of a rebalance, or of a new connection of a "
