@@ -94,6 +94,11 @@ def _may_be_filtered(facts: Facts) -> bool:
     return is_idle or (facts.process is ProcessState.UNKNOWN and facts.java is YesNo.NO)
 
 
+def _leaves_out(facts: Facts) -> bool:
+    """Return whether the application did not pull the queue in most of the time, and has no offset of it."""
+    return facts.by_hand and facts.commits is Commits.NEVER and facts.reads_on is YesNo.NO
+
+
 def _is_retried_in_place(facts: Facts) -> bool:
     """Return whether an orderly consumer takes one message again and again (`ConsumeMessageOrderlyService`)."""
     tries = facts.listener in (Listener.FAILS, Listener.FINISHES)
@@ -228,7 +233,9 @@ LINES: tuple[TableLine, ...] = (
         StandingCause.NEVER_COMMITTED,
         # If its pulls are known to bring nothing, neither its host, nor its pulls, nor its listener is the cause.
         lambda facts: (
-            facts.commits is Commits.NEVER and (facts.in_hand, facts.pulls) != (InHand.NOTHING, Pulls.CONTINUE)
+            facts.commits is Commits.NEVER
+            and (facts.in_hand, facts.pulls) != (InHand.NOTHING, Pulls.CONTINUE)
+            and not _leaves_out(facts)
         ),
         "no committed offset, although messages came for `stalled_after_seconds` (WARN if no queue of the topic has "
         "one: the application may keep its offsets elsewhere), and no report shows that pulls bring nothing",
@@ -341,11 +348,15 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.NOT_PULLED,
-        lambda facts: facts.by_hand and facts.process is ProcessState.ANSWERS and facts.in_hand is InHand.UNKNOWN,
-        "the application decides what it pulls (CONSUME_ACTIVELY), and its client answers and reports no queues",
+        lambda facts: (
+            _leaves_out(facts)
+            or (facts.by_hand and facts.process is ProcessState.ANSWERS and facts.in_hand is InHand.UNKNOWN)
+        ),
+        "the application decides what it pulls (CONSUME_ACTIVELY), and its client answers and reports no queues; "
+        "or the broker has pull offsets, and no offset of this queue",
         "The application chooses the queues that it pulls, and does not pull these, or gets nothing from them. Look at "
-        "its list of queues (assign, fetchSubscribeMessageQueues): one from a time without a broker lacks that "
-        "broker's queues. Restart the application.",
+        "its list of queues (assign, fetchSubscribeMessageQueues): one from before they were added, or from a time "
+        "without their broker, lacks them. Restart the application.",
         "NO_PROGRESS",
         headline="The application of {groups} pulls nothing from {queues}",
     ),

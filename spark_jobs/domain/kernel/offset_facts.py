@@ -202,6 +202,19 @@ def first_commits_at_end(samples: OffsetSamples, time: Time, settings: AuditSett
             yield Jump(span.queue, span.seen_at, span.end, since, to, span.produced, span.start, 0.0, waiting)
 
 
+def first_pulls_at_end(samples: OffsetSamples, time: Time, settings: AuditSettings) -> Iterator[Jump]:
+    """The same of first pulls, as brokers since 5.1 report them, over about all that came: twice as far as any queue
+    was pulled between two samples of the time. A group that is as fast may have consumed it.
+    """
+    pulled = samples.pulled
+    furthest = int(pulled.forward[pulled.inside(*time)].max(initial=0))
+    for jump in first_commits_at_end(pulled, time, settings):
+        row, messages = int(samples.times.searchsorted(jump.at)), jump.to - jump.since
+        pulls = samples.pull_offset[: row + 1, samples.columns[jump.queue]]
+        if pulls[:-1].max() == 0 < pulls[-1] and messages > _FURTHER * furthest:
+            yield jump._replace(messages=messages)
+
+
 def lost_offsets(samples: OffsetSamples, topic: TopicSamples | None, seen: slice) -> Mask | None:
     """Per sample of these rows and queue, True where the broker has no offset of the group: it says 0, and the queue's
     oldest messages are above. None: it has one everywhere. Source: `AdminBrokerProcessor.getConsumeStats`.

@@ -5,7 +5,7 @@ unless a name says otherwise; an unknown number is `UNKNOWN`, never 0. Subscript
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -250,6 +250,11 @@ class OffsetSamples(QueueSamples):
             return self.consumer_offset
         never = is_zero & ((self.last_timestamp == 0) | (self.last_timestamp == UNKNOWN))
         return np.where(never & (self.end_offset > 0), UNKNOWN, self.consumer_offset)
+
+    @cached_property
+    def pulled(self) -> "OffsetSamples":
+        """The same with the pull offsets, where brokers report them, as if they were committed."""
+        return replace(self, consumer_offset=np.maximum(self.consumer_offset, self.pull_offset))
 
     @cached_property
     def forward(self) -> Matrix:

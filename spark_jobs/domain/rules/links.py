@@ -121,6 +121,8 @@ _STANDING = (
     *(Follows(rule, shares, _MAY_BE_SLOW) for rule, shares in _SLOW),
     Follows("SUBSCRIPTION_MISMATCH", everything, _MAY_BE_NOT_TAKEN, ("DIFFERENT_TOPICS",)),
     Follows("MEMBERSHIP_VIEW_SPLIT", topics, (StandingCause.NOT_LISTED,)),
+    # What is skipped in the end is worse than that the application did not pull it.
+    Follows("MESSAGES_SKIPPED", queues, (StandingCause.NOT_PULLED,)),
 )
 _ALL_BUSY = ("ALL_THREADS_BUSY",)
 _BY_AMOUNT = (ThrottleCause.CACHED_MESSAGES, ThrottleCause.CACHED_SIZE)

@@ -7,13 +7,19 @@ import numpy as np
 from spark_jobs.domain.diagnosis.measure import pulling_by_hand
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.consume_statuses import Numbers, rows_of, status_samples
-from spark_jobs.domain.kernel.offset_facts import Jump, begun_at_end_again, first_commits_at_end, offset_jumps
+from spark_jobs.domain.kernel.offset_facts import (
+    Jump,
+    begun_at_end_again,
+    first_commits_at_end,
+    first_pulls_at_end,
+    offset_jumps,
+)
 from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
-from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
+from spark_jobs.domain.model.history import UNKNOWN, ClientHistory, OffsetSamples
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import ERROR, WARN
-from spark_jobs.domain.model.window import MILLISECOND, SECOND, common
+from spark_jobs.domain.model.window import MILLISECOND, SECOND, common, second_text
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -37,15 +43,29 @@ _Skip = tuple[Jump, str]
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (interval, queue, jump), for a collection interval from its sample on; a condition per topic, cause."""
-    by_hand = pulling_by_hand(step)
     for progress in step.progress:
         if progress.is_filtered or progress.interval.allocation is None or progress.interval.is_shared_out:
             continue
         skips = [
-            (jump, cause) for jump, cause in _skips(step, progress) if not any(s <= jump.at < e for s, e in by_hand)
+            (jump, cause)
+            for jump, cause in _skips(step, progress)
+            if cause == BEGAN_AT_END or not _is_by_hand(step, jump)
         ]
         for jump, cause in skips:
             yield _hit(step, progress, jump, cause, [other for other, its_cause in skips if its_cause == cause])
+
+
+def _is_by_hand(step: AuditedStep, jump: Jump) -> bool:
+    """Return whether the application decides when to pull: its commits say little of what it consumed."""
+    return any(start <= jump.at < end for start, end in pulling_by_hand(step))
+
+
+def _begun_at_end(step: AuditedStep, samples: OffsetSamples) -> Iterator[Jump]:
+    """The jumps over messages of queues that are begun at their end: by commits, or by pulls if made by hand."""
+    time, settings = (step.window.read_from, step.window.end), step.settings
+    yield from (jump for jump in first_commits_at_end(samples, time, settings) if not _is_by_hand(step, jump))
+    if pulling_by_hand(step):  # seldom
+        yield from (jump for jump in first_pulls_at_end(samples, time, settings) if _is_by_hand(step, jump))
 
 
 def _skips(step: AuditedStep, progress: IntervalProgress) -> Sequence[_Skip]:
@@ -68,7 +88,7 @@ def _skips(step: AuditedStep, progress: IntervalProgress) -> Sequence[_Skip]:
             cause = _cause(step, progress, places[jump.queue], jump)
             skips += [(jump, cause)] if cause else []
     time = step.window.read_from, step.window.end
-    first = [(jump, BEGAN_AT_END) for jump in first_commits_at_end(samples, time, settings)]
+    first = [(jump, BEGAN_AT_END) for jump in _begun_at_end(step, samples)]
     topic = step.history.topics.get(progress.interval.topic)
     first += [(jump, OFFSETS_LOST) for jump in begun_at_end_again(samples, topic, time, settings)]
     begun = [skip for skip in first if skip[0].queue in places and progress.start <= skip[0].at < progress.end]
@@ -174,7 +194,7 @@ def _hit(step: AuditedStep, progress: IntervalProgress, jump: Jump, cause: str, 
         severity=ERROR if cause == BEGAN_AT_END and _had_no_member(step, queue.topic, jump) else None,
         weight=jump.messages,
         measures={"skipped": jump.messages, TOGETHER: together, IN_ALL: in_all, "consumer_offset": jump.to},
-        hint=_step_text(jump, cause) + (f", {together:,} in all queues." if together > jump.messages else "."),
+        hint=_step_text(step, jump, cause) + (f", {together:,} in all queues." if together > jump.messages else "."),
     )
 
 
@@ -185,10 +205,13 @@ def _had_no_member(step: AuditedStep, topic: str, jump: Jump) -> bool:
     return bool(meanwhile) and all(each.allocation and not each.members for each in meanwhile)
 
 
-def _step_text(jump: Jump, cause: str) -> str:
+def _step_text(step: AuditedStep, jump: Jump, cause: str) -> str:
     """The first offset of the queue, or its jump, as a sentence without a full stop."""
     broker_name, queue_id = jump.queue
     name = f"{broker_name}:{queue_id}"
+    if cause == BEGAN_AT_END and _is_by_hand(step, jump):
+        was = f"No client pulled {name} until {second_text(jump.before)}, and the first pull offset is {jump.to}"
+        return f"{was}: about {jump.messages:,} messages had come before"
     if cause == BEGAN_AT_END:
         return f"The first offset of {name} is {jump.to}: at least {jump.messages:,} messages had come before"
     if cause == OFFSETS_LOST:
@@ -212,8 +235,9 @@ RULE = Rule(
     "processed.",
     decided_by="The offset rises by more than `rewind_tolerance` at once: to the broker's oldest offset, or by ten "
     "times the queue's pace although its owner did not consume, or no member was there, or after a time without an "
-    "offset. If clients do not report, all queues with a backlog must jump, by a hundred times their pace. Not with "
-    "filters, POP or CONSUME_ACTIVELY.",
+    "offset. If clients do not report, all queues with a backlog must jump, by a hundred times their pace. With "
+    "CONSUME_ACTIVELY only if a queue's first pull, as brokers since 5.1 report it, is at its end. Not with filters or "
+    "POP.",
     causes={
         LOST: Cause(
             "the offset landed on the broker's oldest message (ERROR)",
@@ -247,7 +271,8 @@ RULE = Rule(
             "ERROR if the group had no member meanwhile)",
             "The group began these queues at their end (CONSUME_FROM_LAST_OFFSET, the default), for example after a "
             "topic was extended while consumers were down. Reset the group in these queues to the time at which they "
-            "were added. Extend topics while all consumers run.",
+            "were added. Extend topics while all consumers run. An application that assigns "
+            "queues by itself (Flink) should look for new ones often, and begin them at their oldest message.",
         ),
         OFFSETS_LOST: Cause(
             "the broker had an offset, then none, and the next one is at the end, ten times the queue's pace or more "

@@ -182,9 +182,8 @@ def _pauses(step: AuditedStep, rollout: Rollout) -> list[float]:
         samples = step.history.offsets.get(topic)
         if samples is None:
             continue
-        pulls = replace(samples, consumer_offset=np.maximum(samples.consumer_offset, samples.pull_offset))
         longest = dict.fromkeys((queue[1:] for queue in moved if queue[1:] in samples.columns), 0)
-        for offsets, late in ((pulls, 0), (samples, _UNCOMMITTED)):
+        for offsets, late in ((samples.pulled, 0), (samples, _UNCOMMITTED)):
             for stood in unconsumed(offsets, time, step.settings.max_gap, late // SECOND):
                 if stood.queue in longest and since <= stood.start < rollout.end:
                     longest[stood.queue] = max(longest[stood.queue], stood.seen_at - stood.start - late)

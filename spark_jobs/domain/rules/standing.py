@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from spark_jobs.domain.diagnosis.diagnoses import Diagnosis, diagnoses
-from spark_jobs.domain.diagnosis.facts import Commits, Owner
+from spark_jobs.domain.diagnosis.facts import Commits, Owner, YesNo
 from spark_jobs.domain.diagnosis.measure import commits_of, finished
 from spark_jobs.domain.diagnosis.standing import standing_seconds
 from spark_jobs.domain.diagnosis.table import LINE_OF, LINES, StandingCause
@@ -95,7 +95,8 @@ def _standing_hits(step: AuditedStep, *, has_moved: bool) -> Iterator[RuleHit]:
 
 def _known(diagnosis: Diagnosis) -> str | None:
     """Sentences on what is known of the client; None: nothing is."""
-    may_be_elsewhere = diagnosis.facts.by_hand and not diagnosis.standing.span.is_committed
+    is_known = diagnosis.standing.span.is_committed or diagnosis.facts.reads_on is YesNo.NO
+    may_be_elsewhere = diagnosis.facts.by_hand and not is_known
     return " ".join(filter(None, (diagnosis.facts.in_words(), _ELSEWHERE if may_be_elsewhere else ""))) or None
 
 

@@ -50,6 +50,7 @@ what stood until its group went offline             | s CONSUMER_STOPPED:SUSPEND
 … and not if it moved before that                   | s CONSUMER_STOPPED:SUSPENDED 100-299 t/0; g GROUP_OFFLINE:NO_HEARTBEATS 300-900 |
 a queue stands for a while after its broker is back | b BROKER_NOT_READABLE:LEFT_ROUTE 100-300 t/0; x CONSUMER_STOPPED 310-900 t/0 | b x
 … but a flood that begins then is another matter    | b BROKER_NOT_READABLE:LEFT_ROUTE 100-300 t/0; l CONSUMER_LAGGING 310-900 t/0 |
+what the application did not pull is skipped        | m MESSAGES_SKIPPED:BEGAN_AT_END 400-420 t/0; s CONSUMER_STALLED:NOT_PULLED 100-440 t/0; o CONSUMER_STALLED:NOT_PULLED 100-440 t/1 | m s
 … not if it stands for another reason               | s SLOW_LISTENER 0-900 @c1; m CONSUMER_STOPPED:NO_MASTER 200-900 c1; n CONSUMER_STALLED:NOT_LISTED 200-900 c1; p CONSUMER_STOPPED:SUSPENDED 200-900 c1 |
 """  # noqa: E501 - a table
 

@@ -7,6 +7,7 @@ import pytest
 
 from spark_jobs.domain.diagnosis.diagnoses import diagnoses
 from spark_jobs.domain.diagnosis.facts import Extent
+from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
 from tests.support.builders import broker_said
@@ -18,6 +19,8 @@ from tests.support.times import micros
 
 TIMES = range(0, 660, 20)
 SUBSCRIBED = frozenset({("t", "*")})
+
+BY_HAND = Membership((Connection("c1"),), frozenset(), frozenset(), "CLUSTERING", "CONSUME_ACTIVELY")
 
 #: What a client says that consumes in order; and of queue 0, what its owner has in hand.
 CONCURRENT = {"consume_orderly": False}
@@ -120,6 +123,32 @@ def test_what_the_broker_deleted_is_not_pulled(stored: int, minimum: int, produc
     minimums = oldest([("b", 0), ("b", 1)], {0: [f"{minimum}/99"] * 2})
     step = replace(step, history=replace(step.history, topics={"t": minimums}))
     assert {each.cause for each in diagnoses(step)} == {cause}
+
+
+@pytest.mark.parametrize(
+    ("pulled", "other", "cause"),
+    [
+        ({0: 0}, 1000, "NOT_PULLED"),
+        ({0: 0, 340: 1}, 1000, "NOT_PULLED"),  # 16 of 33 samples
+        ({0: 0, 320: 1}, 1000, "NOT_COMMITTED"),
+        ({0: None}, 1000, "NEVER_COMMITTED"),
+        ({0: 0}, 0, "NEVER_COMMITTED"),  # no pull offset of the broker: it may be an old one
+    ],
+    ids=str,
+)
+def test_of_an_application_that_pulls_by_hand_a_broker_knows_what_it_did_not_pull(
+    pulled: dict[int, int | None], other: int, cause: str
+) -> None:
+    """It pulls queue 0 from a second on, further with every sample, and has no offset of it."""
+    read = []
+    for second in TIMES:
+        first = pulled[max(since for since in pulled if since <= second)]
+        rows = offsets(second, (1000 + 2 * second, 0, 0), (other, other, 1))
+        rows["offsets"][0]["pull_offset"] = first and first + second
+        read.append(rows)
+    step = recorded_step([], replayed("t", 0, 660, {"c1": [0, 1]}, 2), read=read)
+    step = replace(step, memberships={"b": [Span(micros(0), micros(660), micros(660), BY_HAND)]})
+    assert [f"{each.standing.queue.queue_id} {each.cause}" for each in diagnoses(step)] == [f"0 {cause}"]
 
 
 def test_a_queue_that_moves_has_no_diagnosis() -> None:

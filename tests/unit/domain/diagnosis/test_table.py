@@ -85,6 +85,9 @@ def facts(text: str) -> Facts:
         … and its pulls bring nothing        | commits=NEVER process=ANSWERS pulls=CONTINUE in_hand=NOTHING | NOTHING_PULLED
         … of any of its queues               | commits=NEVER pulls=CONTINUE in_hand=NOTHING extent=ALL_OF_OWNER | SUSPENDED
         … or it has the first message        | commits=NEVER pulls=CONTINUE in_hand=SOME        | NEVER_COMMITTED
+        … nor pulled, by hand                | commits=NEVER reads_on=NO by_hand                | NOT_PULLED
+        … or it is not known, by hand        | commits=NEVER by_hand                            | NEVER_COMMITTED
+        … nor pulled, not by hand            | commits=NEVER reads_on=NO                        | NEVER_COMMITTED
         a filter, and it reads on            | filtered process=ANSWERS in_hand=NOTHING reads_on=YES | FILTERED
         a filter, and nothing in hand        | filtered process=ANSWERS in_hand=NOTHING         | FILTERED
         … of which messages fail             | filtered process=ANSWERS in_hand=NOTHING listener=FAILS pulls=CONTINUE | NOTHING_PULLED

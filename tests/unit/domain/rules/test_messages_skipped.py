@@ -10,7 +10,7 @@ from schemas import TOPIC_SNAPSHOTS
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.series import Span
-from spark_jobs.domain.rules.messages_skipped import RULE
+from spark_jobs.domain.rules.messages_skipped import BEGAN_AT_END, RULE
 from tests.support.client_groups import held, measured
 from tests.support.client_steps import recorded_step, replayed
 from tests.support.findings import finding
@@ -228,3 +228,72 @@ def test_what_came_while_no_member_was_there_is_certainly_not_consumed(since: in
 @pytest.mark.parametrize("other", [{0: None, 300: 1600}, {0: 1000, 100: 1200, 300: 1600}], ids=["new", "as fast"])
 def test_a_first_offset_at_the_end_skips_nothing_if_another_does_as_much(other: Mapping[int, int | None]) -> None:
     assert hits({0: None, 300: 1600}, other, consumes=True) == []
+
+
+#: Pulled at its end from 300 s on, and committed at 340 s.
+FOUND_AT_300 = {0: 0, 300: 1600}
+
+
+def pulled_by_hand(
+    pulled: Mapping[int, int | None],
+    *,
+    other: Mapping[int, int] | None = None,
+    commits_since: int = 340,
+    consume_type: str = "CONSUME_ACTIVELY",
+    begins: str | None = None,
+    tps: float | None = None,
+) -> list[RuleHit]:
+    """Two messages a second come into both queues of an application, which pulls and commits queue 1 all the time, and
+    queue 0 as `pulled` says: its first commit is 1100, or at the end if no pull is known. `other`: offsets of queue 1.
+    """
+    read = []
+    for second in TIMES:
+        since = max(moment for moment in pulled if moment <= second)
+        first, end = pulled[since], 1000 + 2 * second
+        pull = first and first + 2 * (second - since)
+        committed = (end if pull is None else pull or 1100) if second >= commits_since else 0
+        consumed = _offset(other or {0: 1000}, second) or 0
+        rows = offsets(second, (end, committed, min(committed, 1)), (end, consumed, 1))
+        rows["offsets"][0]["pull_offset"] = pull
+        read.append(rows)
+    interval = replayed("t", -100, 660, {"c1": [0], "c2": [1]}, 2)
+    shown = replace(progress(interval, 0, 660), start=interval.start, end=interval.end)
+    listed = Membership((), frozenset(), frozenset(), "CLUSTERING", consume_type, consume_from_where=begins)
+    memberships = {"b": [Span(micros(0), micros(640), micros(620), listed)]}
+    reports = [client(second, consume_status=[measured("t", 1.0, tps, 0.0, 1.0, tps)]) for second in TIMES if tps]
+    step = recorded_step(reports, interval, read=read)
+    return list(RULE.hits(replace(step, progress=[shown], memberships=memberships)))
+
+
+def test_an_application_that_first_pulls_a_queue_at_its_end_skips_what_came_before() -> None:
+    (hit,) = pulled_by_hand(FOUND_AT_300)
+    assert skips([hit]) == [(BEGAN_AT_END, "WARN", 300, 600)]
+    text = "No client pulled b:0 until 2026-03-01T10:04:40Z, and the first pull offset is 1600: about 600 messages "
+    assert hit.hint == f"{text}had come before."
+
+
+@pytest.mark.parametrize(
+    ("pulled", "differs"),
+    [
+        ({0: 0, 300: 1550}, {}),  # somewhere before the end
+        ({0: 0, 100: 1200}, {}),  # sooner than a consumer counts as stalled
+        ({0: 0, 200: 1100, 300: 1600}, {}),  # from the oldest one on, as fast as a sample shows
+        (FOUND_AT_300, {"commits_since": 200}),
+        (FOUND_AT_300, {"begins": "CONSUME_FROM_FIRST_OFFSET"}),
+        (FOUND_AT_300, {"tps": 4.0}),  # both queues
+        (FOUND_AT_300, {"other": {0: 1000, 80: 800, 140: 1180}}),  # the group read 300 between two samples of queue 1
+        ({0: 1000, 100: 0, 300: 1600}, {}),  # a broker that was restarted forgot that it was pulled
+        ({0: None}, {}),  # a broker before 5.1
+        ({0: 0}, {}),
+    ],
+    ids=str,
+)
+def test_an_application_that_may_have_read_them_skips_nothing(
+    pulled: Mapping[int, int | None], differs: dict[str, Any]
+) -> None:
+    assert pulled_by_hand(pulled, **differs) == []
+
+
+def test_of_other_members_commits_say_what_was_skipped() -> None:
+    (hit,) = pulled_by_hand(FOUND_AT_300, consume_type="CONSUME_PASSIVELY")
+    assert skips([hit]) == [(BEGAN_AT_END, "WARN", 340, 640)]

@@ -93,7 +93,7 @@ UNCOMMITTED = step_of("0-3600 c1", "100+6/? 0-600")
     [
         (STANDS, ["STALLED 0-660 c1 NOT_REPORTED ERROR 80"]),
         (step_of("0-3600 c1", "150+1/100 0-280"), []),
-        (UNCOMMITTED, ["STALLED 0-660 c1 NEVER_COMMITTED ERROR 180"]),
+        (UNCOMMITTED, ["STALLED 0-660 c1 NOT_PULLED ERROR 180"]),
         (step_of("0-3600 c1", "100+6/? 0-600", "never"), ["STALLED 0-660 c1 NEVER_COMMITTED WARN 180"]),
     ],
     ids=["for long", "for less", "never", "like all others"],
