@@ -199,8 +199,9 @@ def _queue(
         back[(at > start) & (at <= end)] = 0
     grown = np.maximum(_grown(samples.end_offset[rows, place]), 0)
     produced, consumed = (grown + back).cumsum(), np.maximum(moved, 0).cumsum()
-    # The time since the sample before: none before the first sample, and too long behind the last one.
-    lasting = np.append(_grown(at), settings.max_gap + 1)
+    # The time since the sample before: none before the first sample, and too long behind the last one, or where the
+    # topic was read without the queue meanwhile.
+    lasting = np.append(np.where(_grown(rows) > 1, settings.max_gap + 1, _grown(at)), settings.max_gap + 1)
     after = at.searchsorted(times)
     known = (after > 0) & (lasting[after] <= settings.max_gap)
     return *(np.interp(times, at, numbers) for numbers in (produced, consumed, samples.lag[rows, place])), known

@@ -327,7 +327,8 @@ RULE = Rule(
         LISTENER_FAILS: Cause(
             "two successive client snapshots show it",
             "Check the logs of these consumers for exceptions of the listener. More consumers would fail just as "
-            "often.",
+            "often. What fails more often than maxReconsumeTimes (16 by default) is a dead letter, in `%DLQ%` + group, "
+            "and in no backlog: send it again.",
             lasts="busy_after_seconds",
         ),
         SOME_FAIL: Cause(

@@ -1,7 +1,7 @@
 """SLOW_LISTENER: a client's messages need more threads than it has, or longer than before."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
@@ -17,7 +17,7 @@ from spark_jobs.domain.model.history import RETRY, ClientHistory
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND, Time, common, islands, second_text
-from spark_jobs.domain.phrases import count, names_text
+from spark_jobs.domain.phrases import count, names_text, percent_text
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.queue_owners import owned_queues
 from spark_jobs.domain.rules.rising import counted, moments
@@ -29,6 +29,8 @@ from spark_jobs.domain.status.lagging_queues import greatest_rise
 _MINUTE, _SEVERAL, _NEARLY_ALL = 60 * SECOND, 2, 0.8
 #: So many times what came before is much more, and so large a part of it is nearly all.
 _MORE, _OF_ONE_BROKER = 1.5, 0.9
+#: Producers leave a broker if its share of the messages falls by so much, for one that had some before.
+_MOVED, _SOME = 0.2, 0.1
 #: `DefaultMQPushConsumer.popInvisibleTime`.
 _INVISIBLE_MS = 60_000
 ALL_THREADS_BUSY = "ALL_THREADS_BUSY"
@@ -190,7 +192,9 @@ def _more_came(step: AuditedStep, run: Time) -> str | None:
     bottom, top = greatest_rise(produced - np.rint(before * (at - at[0]) / SECOND).astype(np.int64))
     lasting = float(at[top] - at[bottom]) / SECOND
     if top == bottom or float(produced[top] - produced[bottom]) < _MORE * before * lasting:
-        return None
+        quiet_until = min(span.start for spans in busy_spans(step).values() for span in spans) - _MINUTE
+        usual = _pace_of_brokers(step, ordinary, start, quiet_until)
+        return _came_elsewhere(usual, _pace_of_brokers(step, ordinary, end, run[1]))
     since = float(produced[top] - produced[bottom]) / lasting
     first, last = (second_text(int(at[place])) for place in (bottom, top))
     sentence = f"From {first} to {last} {since:,.1f} messages/s came, before {before:,.1f}."
@@ -201,6 +205,18 @@ def _more_came(step: AuditedStep, run: Time) -> str | None:
     if risen[broker] < _OF_ONE_BROKER * sum(risen.values()) or usual[broker] >= _OF_ONE_BROKER * before:
         return sentence
     return f"{sentence} Nearly all of them are at {broker}: look at who sends there, or whether it delivers them again."
+
+
+def _came_elsewhere(usual: Mapping[str, float], since: Mapping[str, float]) -> str | None:
+    """A sentence, if producers left one broker for another, of which some came before, too (messages a second)."""
+    if usual.keys() != since.keys() or not sum(usual.values()) or not sum(since.values()):
+        return None
+    before, after = ({broker: rates[broker] / sum(rates.values()) for broker in usual} for rates in (usual, since))
+    left, to = (chosen(usual, key=lambda broker: after[broker] - before[broker]) for chosen in (min, max))
+    if min(after[to] - before[to], before[left] - after[left]) < _MOVED or before[to] < _SOME:
+        return None
+    now, then = percent_text(after[to]), percent_text(before[to])
+    return f"Meanwhile {now} of the messages came to {to}, {then} before: producers left {left}, so look at {left}."
 
 
 def _pace_of_brokers(step: AuditedStep, topics: Iterable[str], start: int, end: int) -> dict[str, float]:

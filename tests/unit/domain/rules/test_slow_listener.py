@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.rules.slow_listener import RULE
 from tests.support.builders import interval, members, rebalance, span
@@ -165,21 +166,41 @@ def test_threads_that_became_busy_as_more_came_say_so(topic: str, before: int, s
     assert says in (hit.hint or "") if says else "messages/s came" not in (hit.hint or "")
 
 
-@pytest.mark.parametrize(
-    ("before", "since", "is_named"),
-    [((10, 10), (190, 10), True), ((10, 10), (40, 10), False), ((100, 2), (240, 4), False)],
-    ids=["95 % at b", "80 % at b", "as before"],
-)
-def test_more_that_came_at_one_broker_names_it(before: tuple[int, int], since: tuple[int, int], is_named: bool) -> None:
-    """Messages a second to the queue of b and to that of c, until 160 s and from then on."""
+def with_rates(before: tuple[int, int], since: tuple[int, int]) -> AuditedStep:
+    """A busy client; messages a second to the queue of b and to that of c, until 160 s and from then on."""
     step, seconds = audited("busy"), range(-300, 700, 20)
 
     def end(second: int, place: int) -> int:
         return 90_000 + before[place] * second + max(second - 160, 0) * (since[place] - before[place])
 
     ends = {second: [f"{end(second, 0)}/0", f"{end(second, 1)}/0"] for second in seconds}
-    read = {"t": offsets([("b", 0), ("c", 0)], ends)}
-    (hit, *_) = RULE.hits(replace(step, history=replace(step.history, offsets=read)))
+    return replace(step, history=replace(step.history, offsets={"t": offsets([("b", 0), ("c", 0)], ends)}))
+
+
+@pytest.mark.parametrize(
+    ("before", "since", "says"),
+    [
+        ((10, 10), (15, 5), "72 % of the messages came to b, 50 % before: producers left c, so look at c."),
+        ((10, 10), (12, 8), None),
+        ((1, 19), (12, 8), None),
+    ],
+    ids=["15 of 20 at b", "less than 20 % more", "b is new"],
+)
+def test_producers_that_left_a_broker_for_another_one_are_said(
+    before: tuple[int, int], since: tuple[int, int], says: str | None
+) -> None:
+    """Busy from 200 s to 320 s: from 140 s to the sample at 300 s 20 × 10 + 140 × 15 of 3,200 messages came to b."""
+    (hit, *_) = RULE.hits(with_rates(before, since))
+    assert says in (hit.hint or "") if says else "Meanwhile" not in (hit.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("before", "since", "is_named"),
+    [((10, 10), (190, 10), True), ((10, 10), (40, 10), False), ((100, 2), (240, 4), False)],
+    ids=["95 % at b", "80 % at b", "as before"],
+)
+def test_more_that_came_at_one_broker_names_it(before: tuple[int, int], since: tuple[int, int], is_named: bool) -> None:
+    (hit, *_) = RULE.hits(with_rates(before, since))
     assert "messages/s came, before" in (hit.hint or "")
     assert ("Nearly all of them are at b:" in (hit.hint or "")) == is_named
 
