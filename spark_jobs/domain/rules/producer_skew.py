@@ -1,6 +1,6 @@
 """PRODUCER_SKEW: producers send to few queues of a topic, or nothing to a broker, so more consumers cannot help."""
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,12 +14,14 @@ from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, Place
 from spark_jobs.domain.model.message_queue import PERM_WRITE
-from spark_jobs.domain.model.severities import WARN
+from spark_jobs.domain.model.severities import INFO, WARN
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, Time, common
-from spark_jobs.domain.rules.links import brokers, topics
+from spark_jobs.domain.rules.links import brokers, clients, topics
 from spark_jobs.domain.rules.rising import rising_time
 from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.status.backlog import queue_intervals
+from spark_jobs.domain.status.lagging_queues import lagging_queues
 
 HOT_QUEUES, BROKER_WITHOUT_MESSAGES = "HOT_QUEUES", "BROKER_WITHOUT_MESSAGES"
 HOT, WITHOUT_MESSAGES = "HOT", "WITHOUT_MESSAGES"
@@ -114,15 +116,25 @@ def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]
     unwritten, paces = _unwritten(step, topic, per_queue), per_queue.paces
     # Queues that were added late lower the mean; by their pace, the others are then not even half as far above it.
     is_fast = paces >= paces.mean() * (1 + thresholds.skew_ratio) / 2
-    for place, produced in enumerate(per_queue.produced.tolist()):
-        if per_queue.queues[place] in unwritten:
+    is_hot = is_fast & (per_queue.produced >= topic_skew.mean * thresholds.skew_ratio) & (not is_shared_out)
+    behind = _behind(step, topic, parts) if is_hot.any() else frozenset()
+    for place, (queue, produced) in enumerate(zip(per_queue.queues, per_queue.produced.tolist(), strict=True)):
+        if queue in unwritten:
             yield _hit(topic, per_queue, place, BROKER_WITHOUT_MESSAGES, WITHOUT_MESSAGES, {"mean": topic_skew.mean})
-        elif produced >= topic_skew.mean * thresholds.skew_ratio and is_fast[place] and not is_shared_out:
+        elif is_hot[place]:
             measures = {"max_over_mean": topic_skew.ratio, "mean": topic_skew.mean, "produced_max": produced}
             hit = _hit(topic, per_queue, place, HOT_QUEUES, HOT, measures)
             start, end = _hot_time(step, topic, per_queue, place, produced / topic_skew.mean)
-            for client_id in _owners(parts, per_queue.queues[place]) or [None]:
-                yield replace(hit, start=max(hit.start, start), end=min(hit.end, end), implicated=client_id)
+            hit = replace(hit, start=max(hit.start, start), end=min(hit.end, end))
+            for client_id in _owners(parts, queue) or [None]:
+                yield replace(hit, severity=WARN if queue in behind else INFO, implicated=client_id)
+
+
+def _behind(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]) -> Set[Place]:
+    """The topic's queues in which messages piled up, as the answer about more consumers has it, or may have."""
+    queues, offsets = queue_intervals(parts), {**step.history.offsets, **step.unread}
+    lagging = lagging_queues(queues, offsets, step.window, step.settings) if topic in offsets else ()
+    return {queue[1:] for queue in (*(each.queue for each in lagging), *queues.unknown())}
 
 
 def _hot_time(step: AuditedStep, topic: str, per_queue: Production, place: int, ratio: float) -> Time:
@@ -218,7 +230,11 @@ def _hit(topic: str, per_queue: Production, place: int, cause: str, role: str, m
 
 
 def _together(finding: Finding) -> Iterable[Hashable]:
-    """The topics, which are those of all groups that read them; and a broker that gets no messages."""
+    """The topics, which are those of all groups that read them; and a broker that gets no messages. A group that keeps
+    up has its own clients.
+    """
+    if finding.severity == INFO:
+        return clients(finding)
     return {*topics(finding), *(brokers(finding) if finding.cause == BROKER_WITHOUT_MESSAGES else ())}
 
 
@@ -228,7 +244,8 @@ RULE = Rule(
     detail=lambda finding: finding.subject,
     meaning="Some queues of the topic receive far more messages than the others. More consumers cannot help. Or a "
     "broker receives none, so the owners of its queues idle.",
-    decided_by="Over the step, if queues get at least `skew_messages_per_queue` on average. WARN.",
+    decided_by="Over the step, if queues get at least `skew_messages_per_queue` on average. WARN; INFO for a group in "
+    "whose hot queues nothing piles up.",
     causes={
         HOT_QUEUES: Cause(
             "these queues get at least `skew_ratio` times the mean; not with POP",

@@ -1,11 +1,12 @@
 """Topics of which few queues get most messages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Place
@@ -14,10 +15,12 @@ from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.rules.producer_skew import RULE, skew
 from tests.support.builders import allocation, audited_step, interval, members, span, with_samples
-from tests.support.kernel import series_of
+from tests.support.kernel import evaluated, series_of
 from tests.support.samples import offsets, progress
+from tests.support.snapshots import membership, route
+from tests.support.snapshots import offsets as snapshot
 from tests.support.tables import cells
-from tests.support.times import START, micros
+from tests.support.times import HOUR, START, micros
 
 #: broker:messages of each queue (`?`: unknown), least mean | busiest ÷ mean (`-`: nothing to say)
 _SKEWS = """
@@ -92,7 +95,7 @@ def test_a_queue_is_hot_while_its_samples_rise_more_than_those_of_the_others(
         each, more = second // 60, 10 * max(0, min(second, end) - start)
         rows[second] = [f"{100 + each + more}/0", "-" if second == 1500 else f"{100 + each}/0", f"{100 + each}/0"]
     queues = [*(("b", number) for number in range(4)), ("z", 0)]
-    part = of_brokers(10 * (end - start), 60, 60, 60, 0, queues=queues)
+    part = of_brokers(10 * (end - start), 60, 60, None, 0, queues=queues)
     step = with_samples(step_with(part), {"t": offsets(queues[:3], rows)})
     assert [(hit.queue and hit.queue.queue_id, span(hit)) for hit in RULE.hits(step)] == [(0, expected)]
 
@@ -262,3 +265,33 @@ def test_no_queue_is_too_hot_where_the_broker_hands_out_the_messages() -> None:
     shared = replace(part.interval, allocation=None, queues=queues, reason=Reason.BROKER_REBALANCE)
     assert hot(replace(part, interval=shared)) == []
     assert hot(replace(part, interval=replace(shared, reason=Reason.CONSUMED_THROUGH_PROXY))) == [(0, "0-3600", 400)]
+
+
+@pytest.mark.parametrize(
+    ("consumed", "severity", "shared"),
+    [
+        (lambda second: 10 * max(second - 5, 0), "INFO", {"c1"}),  # 50 wait: what it consumes in 5 s
+        (lambda second: 9 * second, "WARN", {"t"}),
+        (None, "WARN", {"t"}),  # without a commit, messages may wait
+    ],
+)
+def test_it_is_a_warning_of_groups_in_whose_hot_queue_messages_pile_up(
+    consumed: Callable[[int], int] | None, severity: str, shared: set[str]
+) -> None:
+    """Ten messages a second come into queue 0, and one into each of three others. Groups share the topic's event."""
+
+    def sample(second: int) -> Iterator[tuple[int, int, int]]:
+        yield 1 + 10 * second, 1 + consumed(second) if consumed else 0, 1 if consumed else 0
+        yield from [(1 + second, 1 + second, 1)] * 3
+
+    times = range(0, 1300, 20)
+    rows = {
+        MEMBERSHIP_SNAPSHOTS: [membership(second, "c1") for second in times],
+        ROUTE_SNAPSHOTS: [route(second, 4) for second in times],
+        OFFSET_SNAPSHOTS: [snapshot(second, *sample(second)) for second in times],
+    }
+    (step,) = evaluated(rows, HOUR)
+    (finding,) = (each for each in step.findings if each.rule == "PRODUCER_SKEW")
+    assert (finding.severity, finding.subject) == (severity, "b:0")
+    assert RULE.spreads_by
+    assert RULE.spreads_by(finding) == shared
