@@ -233,7 +233,8 @@ def _detail(finding: Finding) -> str:
         texts = [f"one takes {minutes:,} min, consumeTimeout is {measures['consume_timeout_minutes']:,} min"]
     elif finding.cause == NOT_RETRIED:
         about = float(f"{measures['not_retried']:.2g}")
-        texts = [f"about {about:,.0f} messages{'' if _broker(finding) else ' of one of them'}"]
+        is_alone = _broker(finding) is not None
+        texts = [f"about {about:,.0f} messages" if is_alone else f"about {about:,.0f} messages of one of them"]
     elif finding.cause == GIVEN_UP:
         texts = [count(measures["dead_letters"], "message")]
     if measures.get("sent_back"):
