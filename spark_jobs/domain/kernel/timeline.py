@@ -153,8 +153,7 @@ class StepTimeline:
                 return deleted
         states, membership = self._clients.at(moment.start), view.membership if view else None
         is_assigned = membership is not None and self._is_assigned(membership, states)
-        modes = [answer.request_modes for answer in view.answers] if view else []
-        request = request_mode(modes, topic) if is_assigned else None
+        request = request_mode((each.request_modes for each in view.answers), topic) if view and is_assigned else None
         without_owners = self._why_without_owners(view, states, moment.start, request) if view else None
         is_subscribed = topic in self._spans.subscribed
         known = _Known(topic, is_subscribed, moment.route, membership, states, without_owners, request)
