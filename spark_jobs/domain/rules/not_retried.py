@@ -58,10 +58,10 @@ def _pauses(step: AuditedStep, pairs: SamplePairs, columns: Numbers) -> Iterator
     """
     produced, end_offset = pairs.produced[:, columns], pairs.samples.end_offset[pairs.rows][:, columns]
     known = np.flatnonzero((produced != UNKNOWN).all(axis=1))
-    came = known[(produced[known] > 0).any(axis=1)]
-    for first, last in pairwise(np.unique([*known[:1], *came, *known[-1:]]).tolist()):
+    arrivals = known[(produced[known] > 0).any(axis=1)]
+    for first, last in pairwise(np.unique([*known[:1], *arrivals, *known[-1:]]).tolist()):
         start, end = int(pairs.times[first]), int(pairs.times[last])
-        if last not in came:
+        if last not in arrivals:
             end = min(end + step.settings.max_gap, step.window.end)
         is_long = end - start >= step.settings.thresholds.verdict_window_seconds * SECOND
         if is_long and (end_offset[first] > 0).any():

@@ -19,6 +19,7 @@ from spark_jobs.domain.model.window import SECOND, from_micros, second_text
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule, counting
+from spark_jobs.domain.status.time_left import COMMIT_SECONDS
 
 REWOUND = "REWOUND"
 _A_MINUTE = 60 * SECOND
@@ -93,7 +94,7 @@ def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind
         switch=_switch(step, topic, queue, int(samples.times[before]), at),
         lost_end=bool(UNKNOWN < ends[row] < ends[before]),
         beyond_end=bool(UNKNOWN < ends[before] < consumed[before]),
-        could_consume=_could_consume(step, samples, before, row, column),
+        could_consume=_could_consume(step, samples, before, row, column, by),
         falls=_falls(samples, samples.inside(progress.start, at + 1), column, to),
         again_at=int(again[0]) if len(again) else None,
         left=int(to + by - known[0]) if len(known) else None,
@@ -115,22 +116,21 @@ def _falls(samples: OffsetSamples, seen: slice, column: int, to: int) -> Sequenc
     return times
 
 
-def _could_consume(step: AuditedStep, samples: OffsetSamples, before: int, row: int, column: int) -> int:
-    """Messages that may have been consumed of a queue from the row `before` to this one, at the pace of the rows around
-    it that show most; 0: unknown. Twice as many: commits are steps, so that samples miss some seconds.
+def _could_consume(step: AuditedStep, samples: OffsetSamples, before: int, row: int, column: int, by: int) -> int:
+    """Messages that may have been consumed of a queue from the row `before` to this one, and in the 5 s that a sample
+    may miss between two commits, at the pace of the rows around it that show most; 0: unknown. In a collection interval
+    at most, where that is no less than the offset went back `by`: then it need not have fallen to the oldest one.
     """
-    seen = samples.inside(step.window.read_from, step.window.end)
-    known = seen.start + np.flatnonzero(samples.consumed_to[seen, column] != UNKNOWN)
+    seen, consumed = samples.inside(step.window.read_from, step.window.end), samples.consumed_to[:, column]
+    known = seen.start + np.flatnonzero(consumed[seen] != UNKNOWN)
     here = int(known.searchsorted(row))
-    pairs = (rows.tolist() for rows in (known[max(here - 2, 0) : here], known[here : here + 2]) if len(rows) == 2)
-    lasting = 2 * int(samples.times[row] - samples.times[before])
-    return max((_consumed(samples, first, second, column, lasting) for first, second in pairs), default=0)
-
-
-def _consumed(samples: OffsetSamples, before: int, after: int, column: int, lasting: int) -> int:
-    """Messages consumed in so many microseconds at the pace between two rows; never below 0."""
-    moved = max(int(samples.consumed_to[after, column] - samples.consumed_to[before, column]), 0)
-    return moved * lasting // max(int(samples.times[after] - samples.times[before]), 1)
+    pairs = (rows for rows in (known[max(here - 2, 0) : here], known[here : here + 2]) if len(rows) == 2)
+    moves = [(max(int(np.diff(consumed[rows])[0]), 0), int(np.diff(samples.times[rows])[0])) for rows in pairs]
+    lasting = int(samples.times[row] - samples.times[before]) + COMMIT_SECONDS * SECOND
+    since = max((moved * lasting // gap for moved, gap in moves), default=0)
+    if since < by:
+        return since
+    return max((moved * min(step.settings.cadence, gap) // gap for moved, gap in moves), default=0)
 
 
 def _switch(step: AuditedStep, topic: str, queue: Place, since: int, at: int) -> Switch | None:

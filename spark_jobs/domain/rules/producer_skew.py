@@ -14,10 +14,10 @@ from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, Place
 from spark_jobs.domain.model.message_queue import PERM_WRITE
-from spark_jobs.domain.model.severities import INFO, WARN
+from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, Time, common
-from spark_jobs.domain.rules.links import brokers, clients, topics
+from spark_jobs.domain.rules.links import brokers, topics
 from spark_jobs.domain.rules.rising import rising_time
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.status.backlog import queue_intervals
@@ -25,6 +25,8 @@ from spark_jobs.domain.status.lagging_queues import lagging_queues
 
 HOT_QUEUES, BROKER_WITHOUT_MESSAGES = "HOT_QUEUES", "BROKER_WITHOUT_MESSAGES"
 HOT, WITHOUT_MESSAGES = "HOT", "WITHOUT_MESSAGES"
+#: The measure of a hot queue in which messages pile up.
+_PILED_UP = "piled_up"
 
 
 class Production(NamedTuple):
@@ -117,20 +119,20 @@ def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]
     # Queues that were added late lower the mean; by their pace, the others are then not even half as far above it.
     is_fast = paces >= paces.mean() * (1 + thresholds.skew_ratio) / 2
     is_hot = is_fast & (per_queue.produced >= topic_skew.mean * thresholds.skew_ratio) & (not is_shared_out)
-    behind = _behind(step, topic, parts) if is_hot.any() else frozenset()
+    piled_up = _piled_up(step, topic, parts) if is_hot.any() else frozenset()
     for place, (queue, produced) in enumerate(zip(per_queue.queues, per_queue.produced.tolist(), strict=True)):
         if queue in unwritten:
             yield _hit(topic, per_queue, place, BROKER_WITHOUT_MESSAGES, WITHOUT_MESSAGES, {"mean": topic_skew.mean})
         elif is_hot[place]:
             measures = {"max_over_mean": topic_skew.ratio, "mean": topic_skew.mean, "produced_max": produced}
+            measures |= {_PILED_UP: 1.0} if queue in piled_up else {}
             hit = _hit(topic, per_queue, place, HOT_QUEUES, HOT, measures)
             start, end = _hot_time(step, topic, per_queue, place, produced / topic_skew.mean)
-            hit = replace(hit, start=max(hit.start, start), end=min(hit.end, end))
             for client_id in _owners(parts, queue) or [None]:
-                yield replace(hit, severity=WARN if queue in behind else INFO, implicated=client_id)
+                yield replace(hit, start=max(hit.start, start), end=min(hit.end, end), implicated=client_id)
 
 
-def _behind(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]) -> Set[Place]:
+def _piled_up(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]) -> Set[Place]:
     """The topic's queues in which messages piled up, as the answer about more consumers has it, or may have."""
     queues, offsets = queue_intervals(parts), {**step.history.offsets, **step.unread}
     lagging = lagging_queues(queues, offsets, step.window, step.settings) if topic in offsets else ()
@@ -230,11 +232,11 @@ def _hit(topic: str, per_queue: Production, place: int, cause: str, role: str, m
 
 
 def _together(finding: Finding) -> Iterable[Hashable]:
-    """The topics, which are those of all groups that read them; and a broker that gets no messages. A group that keeps
-    up has its own clients.
+    """The topics, which are those of all groups that read them, and apart those of groups that fall behind; and a
+    broker that gets no messages.
     """
-    if finding.severity == INFO:
-        return clients(finding)
+    if finding.evidence.measured.get(_PILED_UP):
+        return [(topic, _PILED_UP) for topic in topics(finding)]
     return {*topics(finding), *(brokers(finding) if finding.cause == BROKER_WITHOUT_MESSAGES else ())}
 
 
@@ -244,8 +246,7 @@ RULE = Rule(
     detail=lambda finding: finding.subject,
     meaning="Some queues of the topic receive far more messages than the others. More consumers cannot help. Or a "
     "broker receives none, so the owners of its queues idle.",
-    decided_by="Over the step, if queues get at least `skew_messages_per_queue` on average. WARN; INFO for a group in "
-    "whose hot queues nothing piles up.",
+    decided_by="Over the step, if queues get at least `skew_messages_per_queue` on average. WARN.",
     causes={
         HOT_QUEUES: Cause(
             "these queues get at least `skew_ratio` times the mean; not with POP",

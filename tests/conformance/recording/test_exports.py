@@ -15,6 +15,7 @@ from tests.support.recordings import HOUR, audited, write_warehouse
 #: What stands at the end of the recording: (incidents, their groups).
 OPEN = {
     ("IDLE_CONSUMER", "WARN"): (1, 1),
+    ("PRODUCER_SKEW", "WARN"): (1, 2),
     ("STRANDED_WRITE_QUEUES", "ERROR"): (1, 1),
     ("SLOW_LISTENER", "WARN"): (1, 1),
     ("UNASSIGNED_QUEUE", "WARN"): (1, 1),

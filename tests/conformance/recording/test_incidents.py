@@ -32,6 +32,7 @@ ON_BROKER_B = "audit-service batch-export flapper mixed-service near-service ord
 EXPECTED = f"""
 opened | resolved | root                  | severity | consequences | groups
 …      | open     | IDLE_CONSUMER         | WARN     | 0            | inventory-service
+…      | open     | PRODUCER_SKEW         | WARN     | 0            | audit-service mixed-service
 …      | open     | STRANDED_WRITE_QUEUES | ERROR    | 0            | legacy-import
 …      | open     | SLOW_LISTENER         | WARN     | 3            | legacy-import
 …      | open     | UNASSIGNED_QUEUE      | WARN     | 0            | geo-service
@@ -172,7 +173,7 @@ def warehouse(hourly: Published, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def test_the_command_lists_them_the_worst_first(warehouse: Path, typed: Typed) -> None:
     age, *lines = typed("incidents", warehouse=warehouse, code=1).lines
     assert age.startswith("The data end at 2026-11-21T02:26:56Z, ")
-    assert [line.split()[0] for line in lines[:-3]] == ["ERROR"] * 12 + ["WARN"] * 6
+    assert [line.split()[0] for line in lines[:-3]] == ["ERROR"] * 12 + ["WARN"] * 7
     # The recording ends after 27 of 60 minutes.
     assert lines[0] == (
         "ERROR UNOBSERVED groups=17 since=2026-11-21T02:26:55Z (33 min 04 s, open) id=ec987b92 "
@@ -181,7 +182,7 @@ def test_the_command_lists_them_the_worst_first(warehouse: Path, typed: Typed) -
     # Open, with the highest peak backlog.
     assert lines[1].startswith("ERROR STRANDED_WRITE_QUEUES group=legacy-import since=2026-11-21T02:02:28Z ")
     count, silent, old = lines[-3:]
-    assert count == "18 incidents: 12 ERROR, 6 WARN; 10 are open"
+    assert count == "19 incidents: 12 ERROR, 7 WARN; 11 are open"
     assert silent == "Nothing was recorded of the cluster demo from 2026-11-21T02:26:56Z to 2026-11-21T03:00Z."
     assert old.startswith("The data of demo end ")
     assert "0 ERROR" not in typed("incidents --open", warehouse=warehouse, code=1).out

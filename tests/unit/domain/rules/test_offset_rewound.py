@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Switch
@@ -244,25 +245,45 @@ def test_an_offset_that_fell_to_the_oldest_message() -> None:
 @pytest.mark.parametrize(
     ("oldest_offset", "read", "cause"),
     [
-        # 400 messages above the oldest one: it consumes 168 in 20 s before, or after; 64 are tolerated.
-        ("100", {260: 397, 280: 565, 300: 500, 320: 500}, "TO_MINIMUM"),
-        ("100", {260: 565, 280: 565, 300: 500, 320: 668}, "TO_MINIMUM"),
-        ("100", {260: 398, 280: 565, 300: 500, 320: 667}, "RESET"),
+        # 400 messages above the oldest one: it consumes 336 in 20 s before, or after; 64 are tolerated.
+        ("100", {260: 229, 280: 565, 300: 500, 320: 500}, "TO_MINIMUM"),
+        ("100", {260: 565, 280: 565, 300: 500, 320: 836}, "TO_MINIMUM"),
+        ("100", {260: 230, 280: 565, 300: 500, 320: 835}, "RESET"),
         ("?", {260: -4435, 280: 565, 300: 500, 320: 5500}, "RESET"),
-        # After a missing round only what fits counts: 336 in 40 s are 168 in 20 s.
-        ("100", {280: 565, 300: 500, 340: 836}, "TO_MINIMUM"),
-        ("100", {280: 565, 300: 500, 340: 834}, "RESET"),
-        # Before one, there was more time.
-        ("100", {260: 565, 300: 500, 320: 584}, "TO_MINIMUM"),
-        ("100", {260: 565, 300: 500, 320: 583}, "RESET"),
+        # After a missing round only what fits into one interval counts: 672 in 40 s are 336 in 20 s.
+        ("100", {280: 565, 300: 500, 340: 1172}, "TO_MINIMUM"),
+        ("100", {280: 565, 300: 500, 340: 1170}, "RESET"),
     ],
 )
-def test_twice_what_is_consumed_between_samples_may_have_been_since_it_fell_to_the_oldest_message(
+def test_what_is_consumed_in_a_collection_interval_may_have_been_since_it_fell_to_the_oldest_message(
     oldest_offset: str, read: Mapping[int, int], cause: str
 ) -> None:
-    """The offset went back by 65 messages, to 500, between the samples of 260 or 280 s and 300 s."""
+    """The offset went back by 65 messages, to 500, between the samples of 280 s and 300 s."""
     samples = {second: f"9000/{offset}" for second, offset in read.items()}
     (hit,) = RULE.hits(reset_at_300({280: f"{oldest_offset}/9000"}, read=samples))
+    assert hit.cause == cause
+
+
+@pytest.mark.parametrize(
+    ("read", "back", "cause"),
+    [
+        # 400 messages above the oldest one, of which 64 are tolerated: 269 in 20 s are 336 in 25 s.
+        ({280: 565, 300: 500, 320: 769}, 337, "TO_MINIMUM"),
+        ({280: 565, 300: 500, 320: 768}, 337, "RESET"),
+        ({280: 565, 300: 500, 320: 769}, 336, "RESET"),
+        # After a missing round there was more time: 150 in 20 s are 337 in 45 s.
+        ({260: 565, 300: 500, 320: 650}, 338, "TO_MINIMUM"),
+        ({260: 565, 300: 500, 320: 649}, 338, "RESET"),
+    ],
+)
+def test_of_an_offset_that_went_back_further_all_time_since_the_sample_before_counts(
+    read: Mapping[int, int], back: int, cause: str
+) -> None:
+    """And 5 s more, as clients commit every 5 s."""
+    samples = {second: f"9000/{offset}" for second, offset in read.items()}
+    step = reset_at_300({280: "100/9000"}, read=samples)
+    far = replace(step.progress[0], rewound_max=np.array([back]))
+    (hit,) = RULE.hits(replace(step, progress=[far]))
     assert hit.cause == cause
 
 
