@@ -193,22 +193,23 @@ def _more_came(step: AuditedStep, run: Time) -> str | None:
     lasting = float(at[top] - at[bottom]) / SECOND
     if top == bottom or float(produced[top] - produced[bottom]) < _MORE * before * lasting:
         quiet_until = min(span.start for spans in busy_spans(step).values() for span in spans) - _MINUTE
-        usual = _pace_of_brokers(step, ordinary, start, quiet_until)
-        return _came_elsewhere(usual, _pace_of_brokers(step, ordinary, end, run[1]))
+        shared = [topic for topic in ordinary if len({broker for broker, _ in step.history.offsets[topic].queues}) > 1]
+        times = (start, quiet_until), (end, run[1])
+        return _came_elsewhere(*(_pace_of_brokers(step, shared, *time) for time in times))
     since = float(produced[top] - produced[bottom]) / lasting
     first, last = (second_text(int(at[place])) for place in (bottom, top))
     sentence = f"From {first} to {last} {since:,.1f} messages/s came, before {before:,.1f}."
     if top == len(at) - 1:
         sentence = f"Since {first} {since:,.1f} messages/s came, before {before:,.1f}."
     risen = _pace_of_brokers(step, ordinary, int(at[bottom]), int(at[top]) + 1)
-    broker = max(risen, key=risen.__getitem__)
-    if risen[broker] < _OF_ONE_BROKER * sum(risen.values()) or usual[broker] >= _OF_ONE_BROKER * before:
+    broker = max(risen, key=risen.__getitem__, default="")
+    if risen[broker] <= _OF_ONE_BROKER * sum(risen.values()) or usual[broker] >= _OF_ONE_BROKER * before:
         return sentence
     return f"{sentence} Nearly all of them are at {broker}: look at who sends there, or whether it delivers them again."
 
 
 def _came_elsewhere(usual: Mapping[str, float], since: Mapping[str, float]) -> str | None:
-    """A sentence, if producers left one broker for another, of which some came before, too (messages a second)."""
+    """A sentence, if producers left one broker for another, to which some came before, too (messages a second)."""
     if usual.keys() != since.keys() or not sum(usual.values()) or not sum(since.values()):
         return None
     before, after = ({broker: rates[broker] / sum(rates.values()) for broker in usual} for rates in (usual, since))
