@@ -6,6 +6,7 @@ A line has what its row needs, not all that RocketMQ answered.
 import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any, Final
 
 from schemas import (
@@ -183,7 +184,12 @@ def _object(parts: Mapping[str, str]) -> str:
 
 def _named(row: Values, *columns: str) -> Fields:
     """These columns, in camel case."""
-    return _renamed(row, {name: name[0] + name.title().replace("_", "")[1:] for name in columns})
+    return _renamed(row, _in_camel_case(columns))
+
+
+@cache
+def _in_camel_case(columns: Iterable[str]) -> Mapping[str, str]:
+    return {name: name[0] + name.title().replace("_", "")[1:] for name in columns}
 
 
 def _renamed(row: Values, names: Mapping[str, str]) -> Fields:
@@ -201,5 +207,5 @@ def _milliseconds(moment: datetime) -> int:
     return to_micros(moment) // 1000
 
 
-def _text(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
+#: `json.dumps` with other separators makes an encoder for each text.
+_text = json.JSONEncoder(separators=(",", ":")).encode

@@ -25,8 +25,8 @@ from spark_jobs.domain.status.lagging_queues import lagging_queues
 
 HOT_QUEUES, BROKER_WITHOUT_MESSAGES = "HOT_QUEUES", "BROKER_WITHOUT_MESSAGES"
 HOT, WITHOUT_MESSAGES = "HOT", "WITHOUT_MESSAGES"
-#: The measure of a hot queue in which messages pile up.
-_PILED_UP = "piled_up"
+#: The measure of a hot queue with a backlog.
+_HAS_BACKLOG = "has_backlog"
 
 
 class Production(NamedTuple):
@@ -119,24 +119,24 @@ def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]
     # Queues that were added late lower the mean; by their pace, the others are then not even half as far above it.
     is_fast = paces >= paces.mean() * (1 + thresholds.skew_ratio) / 2
     is_hot = is_fast & (per_queue.produced >= topic_skew.mean * thresholds.skew_ratio) & (not is_shared_out)
-    piled_up = _piled_up(step, topic, parts) if is_hot.any() else frozenset()
+    lagging = _lagging(step, topic, parts) if is_hot.any() else frozenset()
     for place, (queue, produced) in enumerate(zip(per_queue.queues, per_queue.produced.tolist(), strict=True)):
         if queue in unwritten:
             yield _hit(topic, per_queue, place, BROKER_WITHOUT_MESSAGES, WITHOUT_MESSAGES, {"mean": topic_skew.mean})
         elif is_hot[place]:
             measures = {"max_over_mean": topic_skew.ratio, "mean": topic_skew.mean, "produced_max": produced}
-            measures |= {_PILED_UP: 1.0} if queue in piled_up else {}
+            measures |= {_HAS_BACKLOG: 1.0} if queue in lagging else {}
             hit = _hit(topic, per_queue, place, HOT_QUEUES, HOT, measures)
             start, end = _hot_time(step, topic, per_queue, place, produced / topic_skew.mean)
             for client_id in _owners(parts, queue) or [None]:
                 yield replace(hit, start=max(hit.start, start), end=min(hit.end, end), implicated=client_id)
 
 
-def _piled_up(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]) -> Set[Place]:
-    """The topic's queues in which messages piled up, as the answer about more consumers has it, or may have."""
+def _lagging(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]) -> Set[Place]:
+    """The topic's queues with a backlog, by the answer about more consumers; and those of which it is unknown."""
     queues, offsets = queue_intervals(parts), {**step.history.offsets, **step.unread}
-    lagging = lagging_queues(queues, offsets, step.window, step.settings) if topic in offsets else ()
-    return {queue[1:] for queue in (*(each.queue for each in lagging), *queues.unknown())}
+    behind_queues = lagging_queues(queues, offsets, step.window, step.settings) if topic in offsets else ()
+    return {queue[1:] for queue in (*(each.queue for each in behind_queues), *queues.unknown())}
 
 
 def _hot_time(step: AuditedStep, topic: str, per_queue: Production, place: int, ratio: float) -> Time:
@@ -235,8 +235,8 @@ def _together(finding: Finding) -> Iterable[Hashable]:
     """The topics, which are those of all groups that read them, and apart those of groups that fall behind; and a
     broker that gets no messages.
     """
-    if finding.evidence.measured.get(_PILED_UP):
-        return [(topic, _PILED_UP) for topic in topics(finding)]
+    if finding.evidence.measured.get(_HAS_BACKLOG):
+        return [(topic, _HAS_BACKLOG) for topic in topics(finding)]
     return {*topics(finding), *(brokers(finding) if finding.cause == BROKER_WITHOUT_MESSAGES else ())}
 
 

@@ -236,7 +236,7 @@ _PHRASES: Mapping[str, str] = {
     "skipped_in_all": "{:message} in all",
     "usual_seconds": "commits are usually {:s} apart",
     "clock_behind_seconds": "the clock is {:s} behind",
-    "piled_up": "the group falls behind there",
+    "has_backlog": "the group falls behind there",
     "all_of_one_broker": "all of these queues, and no others, are of one broker",
 }
 _ORDER = {name: place for place, name in enumerate(_PHRASES)}

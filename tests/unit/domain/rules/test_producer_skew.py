@@ -105,7 +105,7 @@ def test_messages_of_all_intervals_count_together() -> None:
     parts = (produced(0, 200, end=200), produced(200, 400, 200, 200, 200))
     assert hot(*parts) == [(0, "0-3600", 600)]
     (hit,) = RULE.hits(step_with(*parts))
-    assert hit.measures == {"max_over_mean": 2, "mean": 300, "produced_max": 600, "piled_up": 1}
+    assert hit.measures == {"max_over_mean": 2, "mean": 300, "produced_max": 600, "has_backlog": 1}
     assert hit.queue
     assert (hit.topic, hit.queue.topic, hit.queue.broker_name, hit.queue.role) == ("t", "t", "b", "HOT")
 
@@ -271,11 +271,11 @@ def test_no_queue_is_too_hot_where_the_broker_hands_out_the_messages() -> None:
     ("consumed", "shared"),
     [
         (lambda second: 10 * max(second - 5, 0), "t"),  # 50 wait: what it consumes in 5 s
-        (lambda second: 9 * second, ("t", "piled_up")),
-        (None, ("t", "piled_up")),  # without a commit, messages may wait
+        (lambda second: 9 * second, ("t", "has_backlog")),
+        (None, ("t", "has_backlog")),  # without a commit, messages may wait
     ],
 )
-def test_groups_in_whose_hot_queue_messages_pile_up_have_an_event_of_their_own(
+def test_groups_whose_hot_queue_has_a_backlog_have_an_event_of_their_own(
     consumed: Callable[[int], int] | None, shared: object
 ) -> None:
     """Ten messages a second come into queue 0, and one into each of three others."""
