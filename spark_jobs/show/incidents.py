@@ -237,21 +237,25 @@ def publish_incidents(
 
 def _replace(stored: StoredTables, folded: list[Incident], earlier: Carried) -> None:
     """Replace the incidents that later steps than those `earlier` can change; the others stay as they are."""
-    if changed := _changeable(stored, folded, earlier):
+    changed = _known_ids(folded, earlier)
+    for incident_id, last_seen_at, resolved_at in tuples(stored.read(INCIDENTS, _STORED)):
+        if not _is_settled(last_seen_at, resolved_at, earlier):
+            changed.add(incident_id)
+    if changed:
         stored.replace(INCIDENTS, incident_rows(folded), Filter("incident_id", "IN", sorted(changed)))
 
 
-def _changeable(stored: StoredTables, folded: Iterable[Incident], earlier: Carried) -> set[str]:
-    """The ids, in the table and in the fold, of the incidents that later steps than those `earlier` can change."""
-    changeable = {*earlier.incident_ids, *(incident.incident_id for incident in folded)}
-    since = from_micros((earlier.before or 0) - CHANGEABLE)
-    for incident_id, last_seen_at, resolved_at in tuples(stored.read(INCIDENTS, _STORED)):
-        if resolved_at is None or last_seen_at >= since:
-            changeable.add(incident_id)
-    return changeable
+def _known_ids(folded: Iterable[Incident], earlier: Carried) -> set[str]:
+    """The ids of the incidents that a fold continued, or began."""
+    return {*earlier.incident_ids, *(incident.incident_id for incident in folded)}
 
 
-_SPAN = ("incident_id", *IncidentSpan._fields)
+def _is_settled(last_seen_at: datetime, resolved_at: datetime | None, earlier: Carried) -> bool:
+    """Return whether no later step than those `earlier` can change an incident of these times."""
+    return resolved_at is not None and last_seen_at < from_micros((earlier.before or 0) - CHANGEABLE)
+
+
+_SPAN = ("incident_id", "last_seen_at", *IncidentSpan._fields)
 
 
 def incident_spans(tables: PublishedTables, cluster: str | None, since: datetime) -> list[IncidentSpan]:
@@ -263,9 +267,10 @@ def incident_spans(tables: PublishedTables, cluster: str | None, since: datetime
     folded = fold_from(tables, cluster, earlier).incidents
     spans = [IncidentSpan(*(getattr(incident, name) for name in IncidentSpan._fields)) for incident in folded]
     if checkpoint is not None:
-        changeable = _changeable(tables.stored, folded, earlier)
-        stored = rows(tables.stored.read(INCIDENTS, _SPAN, [Filter("opened_at", ">=", since)]))
-        spans += (_span(row) for row in stored if row["incident_id"] not in changeable)
+        known = _known_ids(folded, earlier)
+        for row in rows(tables.stored.read(INCIDENTS, _SPAN, [Filter("opened_at", ">=", since)])):
+            if row["incident_id"] not in known and _is_settled(row["last_seen_at"], row["resolved_at"], earlier):
+                spans.append(_span(row))
     return spans
 
 

@@ -48,19 +48,25 @@ def is_unused(step: AuditedStep, until: int) -> bool:
     messages have offsets below the oldest message that the broker keeps, or none was ever committed. A group without
     offsets that gets members in the window is new.
     """
-    starts = [span.start for span in step.membership_spans if span.state.connections]
-    if not step.memberships or any(start < until for start in starts):
+    joined_at = _joined_at(step)
+    if not step.memberships or (joined_at is not None and joined_at < until):
         return False
     topics = (topic for topic in step.history.offsets if not topic.startswith(RETRY))
-    states = [is_old for topic in topics for is_old in _old_queues(step, topic, is_new=bool(starts))]
+    states = [is_old for topic in topics for is_old in _old_queues(step, topic, is_new=joined_at is not None)]
     return bool(states) and all(states)
 
 
+@cached_with_value
 def is_not_yet_there(step: AuditedStep, until: int) -> bool:
     """Return whether the group's first members and its first offsets are both seen after `until`: it is new."""
-    starts = [span.start for span in step.membership_spans if span.state.connections]
+    joined_at = _joined_at(step)
     seen = (samples.times[samples.inside(step.window.read_from, until)] for samples in step.history.offsets.values())
-    return bool(starts) and min(starts) >= until and not any(map(len, seen))
+    return joined_at is not None and joined_at >= until and not any(map(len, seen))
+
+
+def _joined_at(step: AuditedStep) -> int | None:
+    """When the first member of the window is seen (microseconds); None: there is none."""
+    return min((span.start for span in step.membership_spans if span.state.connections), default=None)
 
 
 def _old_queues(step: AuditedStep, topic: str, *, is_new: bool) -> list[bool]:

@@ -36,8 +36,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """
     # Those with other members in between are none, unless a name server's route gives the lists.
     drifts = [each for each in drifting(step) if each.is_confirmed or follows_name_server(step, [each])]
-    gap = step.settings.max_gap
-    for event in islands(sorted(harm._replace(end=harm.until + gap) for harm in _harmed(step, drifts))):
+    until_known = sorted(harm._replace(end=harm.until) for harm in _harmed(step, drifts))
+    for event in islands(until_known, step.settings.max_gap):
         time = event[0].start, max(harm.until for harm in event)
         together = [each for each in drifts if common(time, (each.start, each.end))]
         cause, explanation = _cause(step, event, together), explained(step, together)

@@ -144,11 +144,11 @@ def _splits(step: AuditedStep, topic_intervals: Iterable[RebalanceInterval]) -> 
 def _without_pauses(step: AuditedStep, splits: Iterable[Split]) -> Iterator[Split]:
     """The splits of a topic; from `flapping_times` on with pauses of a heartbeat or less, each lasts until the next."""
     longest = changing_within(step.settings)
-    for lengthened in islands([split._replace(end=split.end + longest) for split in splits]):
-        near = [split._replace(end=split.end - longest) for split in lengthened]
+    for near in islands(splits, longest):
         end = max(split.end for split in near)
         comes_back = len(list(islands(near))) >= step.settings.thresholds.flapping_times
-        yield from (split._replace(end=min(split.end, end)) for split in (lengthened if comes_back else near))
+        pause = longest if comes_back else 0
+        yield from (split._replace(end=min(split.end + pause, end)) for split in near)
 
 
 def _seen_to_differ(step: AuditedStep, views: Sequence[RebalanceInterval], start: int) -> int | None:
