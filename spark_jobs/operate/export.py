@@ -39,6 +39,8 @@ from spark_jobs.store.read.stored import Filter, StoredTables, rows, tuples
 
 #: So much of the snapshots is in memory at a time.
 _SLICE: Final = HOUR
+#: The highest takes three times as long, and saves 3 %.
+_GZIP_LEVEL: Final = 6
 Row = tuple[Table, dict[str, Any]]
 
 
@@ -109,7 +111,7 @@ def export(stored: StoredTables, case: CaseFile, file: Path, names: NewNames | N
         names.order()
     renamed = names.renamed if names else dict
     number = 0
-    with whole_file(file, "case file") as out, GzipFile("", "wb", fileobj=out, mtime=0) as lines:
+    with whole_file(file, "case file") as out, GzipFile("", "wb", _GZIP_LEVEL, out, 0) as lines:
         for table, row in _snapshots(stored, case.window, of_tables):
             if not number:
                 about = {"cadence_s": case.configuration.cadence_seconds, "interval": str(case.steps)}
@@ -130,7 +132,8 @@ def _snapshots(stored: StoredTables, window: Interval, of_tables: Sequence[_Part
     for start in range(to_micros(window.start), to_micros(window.end), _SLICE):
         during = Interval(from_micros(start), min(from_micros(start + _SLICE), window.end))
         for table, version, conditions in of_tables:
-            for values in tuples(stored.read(table, table.columns, [*conditions, *_during(during)], version)):
+            read = stored.read(table, table.columns, [*conditions, *_during(during)], version)
+            for values in tuples(read.sort_by([(name, "ascending") for name in reversed(table.key)])):
                 yield table, dict(zip(table.columns, values, strict=True))
 
 

@@ -255,6 +255,16 @@ def test_a_case_has_the_snapshots_of_its_groups_topics_and_proxies(
     assert found == names
 
 
+def test_lines_are_in_the_order_of_time_whatever_that_of_rows_is(tmp_path: Path) -> None:
+    rows = recorded_rows(FIELD / "144_two_groups_one_slow.jsonl.gz")
+    rows_into(tmp_path / "whole", HOUR, 20, {table: of_table[::-1] for table, of_table in rows.items()})
+    (incident, *_) = incidents(tmp_path / "whole")
+    _, *lines = gzip.decompress(exported(tmp_path / "whole", incident, "case").read_bytes()).splitlines()
+    times = [fields_of_line["at"] for fields_of_line in map(json.loads, lines) if fields_of_line["kind"] == "stats"]
+    assert times == sorted(times)
+    assert len(times) > 100
+
+
 def test_a_group_that_is_no_longer_recorded_is_the_same_without_the_others(tmp_path: Path) -> None:
     """The recorder was at work all the time: another group shows it."""
     rows = recorded_rows(FIELD / "144_two_groups_one_slow.jsonl.gz")

@@ -23,7 +23,7 @@ def spare(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Environment
     return made
 
 
-@pytest.mark.parametrize("pyspark", ["pyspark", "pyspark==4.0.3"])
+@pytest.mark.parametrize("pyspark", ["pyspark", "pyspark==4.0.3", "pyspark==4.1.3"])
 def test_delta_has_jars_for_the_versions_that_pip_chooses_without_the_lock(
     pyspark: str, built: Built, tmp_path: Path
 ) -> None:

@@ -100,7 +100,9 @@ def contents(warehouse: Warehouse) -> Contents:
     """Row count and hash of every table that a command fills, whatever the order of rows and files."""
     stored, filled = delta_tables(warehouse.location), (*OUTPUTS, *SOURCES, SIGHTINGS, QUARANTINE)
     return {
-        table.name: _content(stored.read(table, [*filter("rejected_at".__ne__, table.columns)])) for table in filled
+        table.name: _content(stored.read(table, [*filter("rejected_at".__ne__, table.columns)]))
+        for table in filled
+        if stored.exists(table)
     }
 
 
