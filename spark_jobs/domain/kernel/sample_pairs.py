@@ -67,6 +67,8 @@ def _compared(samples: OffsetSamples) -> _Compared:
     fell = both_ends & (end < end_before)
     is_known, was_known = known != UNKNOWN, has_previous & (known_before != UNKNOWN)
     growth = committed - known_before  # where one of them is unknown nobody looks at it
+    beyond = samples.present & (samples.beyond_end > RACE_MESSAGES)
+    growth = np.where(beyond & (growth > 0), np.maximum(end - known_before, 0), growth)  # no more is consumed than came
     is_growth = was_known & (committed != UNKNOWN) & (is_known | (growth < 0))
     return _Compared(
         previous,
@@ -75,7 +77,7 @@ def _compared(samples: OffsetSamples) -> _Compared:
         np.where(is_growth, growth, UNKNOWN),
         was_known & is_known & (known != known_before),
         fell,
-        samples.present & (samples.beyond_end > RACE_MESSAGES),
+        beyond,
     )
 
 

@@ -20,7 +20,7 @@ from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.window import SECOND, common, second_text
 from spark_jobs.domain.phrases import count, known_sum
 from spark_jobs.domain.rules.evidence import known_total
-from spark_jobs.domain.rules.not_retried import NOT_RETRIED, not_retried
+from spark_jobs.domain.rules.not_retried import NOT_RETRIED, RETRIED_IN_PART, not_retried, retried_in_part
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rising import counted, moments, rising_time
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -62,7 +62,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     given_up = dead_letters(step)
     # That nothing came back all the time, the findings about listeners say.
     if _retries(step) and not (listener_hits and _none_came_back(step)):
-        yield from not_retried(step, given_up.state if given_up else 0)
+        of_step = step, given_up.state if given_up else 0
+        yield from [*not_retried(*of_step)] or retried_in_part(*of_step)
     if given_up is not None:
         yield RuleHit(given_up.start, given_up.end, GIVEN_UP, measures={"dead_letters": given_up.state})
 
@@ -231,9 +232,9 @@ def _detail(finding: Finding) -> str:
     elif finding.cause == TIMED_OUT:
         minutes = measures["consume_rt_ms"] // 60_000
         texts = [f"one takes {minutes:,} min, consumeTimeout is {measures['consume_timeout_minutes']:,} min"]
-    elif finding.cause == NOT_RETRIED:
+    elif finding.cause in (NOT_RETRIED, RETRIED_IN_PART):
         about = float(f"{measures['not_retried']:.2g}")
-        is_alone = _broker(finding) is not None
+        is_alone = finding.cause == RETRIED_IN_PART or _broker(finding) is not None
         texts = [f"about {about:,.0f} messages" if is_alone else f"about {about:,.0f} messages of one of them"]
     elif finding.cause == GIVEN_UP:
         texts = [count(measures["dead_letters"], "message")]
@@ -366,6 +367,15 @@ RULE = Rule(
             "brokerStatus` (RocketMQ issue #4226). These messages wait in its SCHEDULE_TOPIC_XXXX and are not lost, "
             "unless the broker refuses what a Go client sends back (rocketmq-client-go issue #1106).",
             headline="What fails on {brokers} in {groups} does not come back",
+        ),
+        RETRIED_IN_PART: Cause(
+            "for two such windows at most three quarters of what fails come into the retry topic, into which all came "
+            "before, and no more fails than then",
+            "Compare the group's retryQueueNums (`mqadmin updateSubGroup -q`) with the queues of its retry topic: a "
+            "broker puts what is sent back into one of so many queues, and no consumer reads those that the topic does "
+            "not have (RocketMQ issue #3953). Give the topic as many (`mqadmin updateTopic -r -w`). Look into the dead "
+            "letters, too.",
+            headline="Of what fails in {groups} a part does not come back",
         ),
         GIVEN_UP: Cause(
             "messages went to the dead-letter topic",

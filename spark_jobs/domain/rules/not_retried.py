@@ -1,4 +1,5 @@
-"""Messages that listeners reject and that do not come back: their broker does not deliver what is delayed.
+"""Messages that listeners reject and that do not come back: their broker does not deliver what is delayed, or puts a
+part of them into a queue that nobody reads.
 
 A concurrent listener's client sends what it rejects back to its broker, which delays it by 10 s at first
 (`ConsumeMessageConcurrentlyService.sendMessageBack`, `SendMessageProcessor.consumerSendMsgBack`).
@@ -16,11 +17,15 @@ from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import RETRY, UNKNOWN, ClientHistory, Numbers
 from spark_jobs.domain.model.window import SECOND, Time, common
 
-NOT_RETRIED, MISSED = "NOT_RETRIED", "MISSED"
+NOT_RETRIED, RETRIED_IN_PART, MISSED = "NOT_RETRIED", "RETRIED_IN_PART", "MISSED"
 #: Clients report what failed in their last minute.
 _MINUTE = 60 * SECOND
 #: So many messages are missing at least, and such a part of those that failed: rates are averages.
 _MESSAGES, _PART = 30, 0.1
+#: The part of what fails that comes back where all does, and at most where some does not; windows that show the latter.
+_ALL, _SOME, _WINDOWS = 0.9, 0.75, 2
+#: Where so many times more fails than before, what comes back may only be delayed.
+_RISES = 1.5
 
 
 def not_retried(step: AuditedStep, given_up: int) -> Iterator[RuleHit]:
@@ -52,6 +57,53 @@ def not_retried(step: AuditedStep, given_up: int) -> Iterator[RuleHit]:
                     )
 
 
+def retried_in_part(step: AuditedStep, given_up: int) -> Iterator[RuleHit]:
+    """One per (queue of the retry topic, member that rejects messages), from the window (`verdict_window_seconds`) on
+    after which not all of it comes back, to the next one in which all does.
+
+    A broker puts what is sent back into one of the group's `retryQueueNums` queues (`AbstractSendMessageProcessor.
+    consumerSendMsgBack`); the retry topic may have fewer (RocketMQ issue #3953).
+    """
+    topic = RETRY + step.history.consumer_group
+    samples, clients = step.history.offsets.get(topic), step.history.clients.values()
+    if samples is None or not any(status_samples(client).most_failed_tps for client in clients):  # as mostly
+        return
+    pairs = sample_pairs(samples, samples.inside(step.window.start - step.settings.max_gap, step.window.end))
+    arrivals, length = (
+        np.maximum(pairs.produced, 0).sum(axis=1),
+        step.settings.thresholds.verdict_window_seconds * SECOND,
+    )
+    after_gap = np.diff(pairs.times, prepend=pairs.times[:1]) > step.settings.max_gap
+
+    def of_time(start: int, end: int) -> tuple[float, int, bool]:
+        rows = (pairs.times > start) & (pairs.times <= end)
+        failed = sum(_failed(step, (start, end), with_retries=True).values())
+        return failed, int(arrivals[rows].sum()), bool(after_gap[rows].any())
+
+    last = min(int(pairs.times[-1]) + step.settings.max_gap, step.window.end) if len(pairs.times) else step.window.start
+    starts = range(step.window.start, last - length + 1, length)
+    of_windows = [(start, *of_time(start, start + length)) for start in starts]
+    seen = [(start, failed, back) for start, failed, back, has_gap in of_windows if failed >= _MESSAGES and not has_gap]
+    complete = [number for number, (_, failed, back) in enumerate(seen) if back >= _ALL * failed]
+    for before, after in pairwise([*complete, len(seen)]):
+        between = seen[before + 1 : after]
+        since, most = seen[before][0] + length, _RISES * seen[before][1]
+        until = seen[after][0] if after < len(seen) else last
+        failed, back, _ = of_time(since, until)
+        missing = failed - back - given_up
+        is_short = sum(back <= _SOME * failed for _, failed, back in between) >= _WINDOWS
+        if is_short and max(failed for _, failed, _ in between) <= most and missing >= max(_MESSAGES, _PART * failed):
+            for client_id, of_client in sorted(_failed(step, (since, until), with_retries=True).items()):
+                for place in samples.queues if of_client else ():
+                    yield RuleHit(
+                        *(since, until, RETRIED_IN_PART, topic),
+                        queue=FindingQueue(topic, *place, MISSED),
+                        implicated=client_id,
+                        weight=missing,
+                        measures={"not_retried": missing},
+                    )
+
+
 def _pauses(step: AuditedStep, pairs: SamplePairs, columns: Numbers) -> Iterator[tuple[int, int, int]]:
     """The times (microseconds) of `verdict_window_seconds` in which none came to these queues, of which one had
     messages, from sample to sample or to the step's end; and the messages that came to all queues meanwhile.
@@ -75,25 +127,25 @@ def _owners(step: AuditedStep, broker: str, time: Time) -> set[str]:
     return {client_id for each, place in of_broker for client_id in each.owner_ids(place) if client_id is not None}
 
 
-def _failed(step: AuditedStep, time: Time) -> Mapping[str, float]:
-    """By client id, the messages of ordinary topics that concurrent listeners rejected in the time, by the rates that
-    they report of minutes in it.
+def _failed(step: AuditedStep, time: Time, *, with_retries: bool = False) -> Mapping[str, float]:
+    """By client id, the messages of ordinary topics, or of retry topics, too, that concurrent listeners rejected in the
+    time, by the rates that they report of minutes in it.
     """
     start, end = time
     failed = dict[str, float]()
     for client_id, client in step.history.clients.items():
         reports = client.series.inside(start + _MINUTE, end)
         if not client.consumes_orderly and reports.start < reports.stop:
-            rate = _failed_tps(client, start + _MINUTE, end) / (reports.stop - reports.start)
+            rate = _failed_tps(client, start + _MINUTE, end, with_retries) / (reports.stop - reports.start)
             failed[client_id] = rate * (end - start) / SECOND
     return failed
 
 
-def _failed_tps(client: ClientHistory, start: int, end: int) -> float:
+def _failed_tps(client: ClientHistory, start: int, end: int, with_retries: bool) -> float:
     """The sum of the rates of all its reports in the time."""
     samples, rows = status_samples(client), rows_in(client, start, end)
-    is_ordinary = np.array([not topic.startswith(RETRY) for topic in samples.topics], bool)
-    return float(np.nansum(samples.failed_tps[rows][is_ordinary[samples.topic[rows]]]))
+    is_counted = np.array([with_retries or not topic.startswith(RETRY) for topic in samples.topics], bool)
+    return float(np.nansum(samples.failed_tps[rows][is_counted[samples.topic[rows]]]))
 
 
 def _missing(failed: Mapping[str, float], owners: set[str], came_back: int) -> float:

@@ -1,4 +1,4 @@
-"""OFFSET_BEYOND_END: a group's committed offset is beyond the end of its queue, so that messages are skipped.
+"""OFFSET_BEYOND_END: a group's committed offset, or the oldest one, is beyond the end of a queue: messages are skipped.
 
 A broker keeps a group's offsets when a topic is deleted. A client that starts when the new end is above the old offset
 skips all messages below (`PullMessageProcessor` corrects only offsets beyond the end).
@@ -15,7 +15,7 @@ from spark_jobs.domain.kernel.sample_pairs import falls
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
-from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, Mask, OffsetSamples, Place
+from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, Mask, OffsetSamples, Place, TopicSamples
 from spark_jobs.domain.model.series import Timed
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow
@@ -107,15 +107,51 @@ def _explains(switch: Switch, queue: Place, start: int, settings: AuditSettings)
     return bool(switch.broker_name == queue[0] and switch.old and switch.new and is_near)
 
 
-FORMER_LIFE, COMMITTED_AHEAD = "FORMER_LIFE", "COMMITTED_AHEAD"
+class Inverted(NamedTuple):
+    """A span in which the broker says that a queue's oldest offset is beyond its end; microseconds. `skipped`: messages
+    that came meanwhile, up to the oldest offset.
+
+    The broker answers a pull below the oldest offset with that one, and a pull beyond the end with the end
+    (`DefaultMessageStore.getMessage`; RocketMQ issue #10417).
+    """
+
+    queue: Place
+    start: int
+    end: int
+    skipped: int
+
+
+def inverted_queues(samples: TopicSamples, window: StepWindow, max_gap: int) -> Iterator[Inverted]:
+    """The spans of a topic's queues, from the first sample that shows it to the first one that does not."""
+    seen = samples.inside(window.read_from, window.end)
+    times, oldest, ends = samples.times[seen], samples.min_offset[seen], samples.max_offset[seen]
+    is_inverted = (ends != UNKNOWN) & (oldest > ends)
+    for column in np.flatnonzero(is_inverted.any(axis=0)).tolist():
+        known = np.flatnonzero(ends[:, column] != UNKNOWN)
+        edges = np.flatnonzero(np.diff(is_inverted[known, column], prepend=False, append=False))
+        for first, after in edges.reshape(-1, 2).tolist():
+            last = known[min(after, len(known) - 1)]
+            until = times[last] if after < len(known) else min(times[last] + max_gap, window.end)
+            skipped = min(ends[last, column], oldest[known[after - 1], column]) - ends[known[first], column]
+            yield Inverted(samples.queues[column], int(times[known[first]]), int(until), int(skipped))
+
+
+FORMER_LIFE, COMMITTED_AHEAD, OLDEST_BEYOND_END = "FORMER_LIFE", "COMMITTED_AHEAD", "OLDEST_BEYOND_END"
 SKIPPED = "SKIPPED"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per offset beyond the end, while it stands, and when commits go above it; a condition per topic, cause."""
+    """One per offset beyond the end, while it stands, and when commits go above it; a condition per topic, cause. One
+    per queue whose oldest offset is: then the group's offsets go to and fro.
+    """
     for topic, samples in step.history.offsets.items():
+        topic_samples = step.history.topics.get(topic)
+        inverted = [*inverted_queues(topic_samples, step.window, step.settings.max_gap)] if topic_samples else []
+        for span in inverted:
+            yield _inverted_hit(step, topic, span, sum(other.skipped for other in inverted))
+        queues = {span.queue for span in inverted}
         offsets = former_offsets(samples, step.switches.get(topic, ()), step.window, step.settings)
-        for same in by_key(offsets, lambda offset: offset.is_ahead).values():
+        for same in by_key((it for it in offsets if it.queue not in queues), lambda offset: offset.is_ahead).values():
             for offset in same:
                 hit = _standing_hit(step, topic, offset, sum(other.beyond for other in same))
                 yield hit
@@ -137,6 +173,19 @@ def _standing_hit(step: AuditedStep, topic: str, offset: FormerOffset, beyond: i
         severity=INFO if is_harmless else ERROR if lasts and offset.produced > 0 else WARN,
         weight=0,
         measures={"beyond_end": beyond, "skipped": None},
+    )
+
+
+def _inverted_hit(step: AuditedStep, topic: str, span: Inverted, skipped: int) -> RuleHit:
+    lasts = span.end - span.start >= step.settings.thresholds.persistent_after_seconds * SECOND
+    return RuleHit(
+        span.start,
+        span.end,
+        *(OLDEST_BEYOND_END, topic),
+        queue=FindingQueue(topic, *span.queue, SKIPPED),
+        severity=ERROR if lasts and span.skipped > 0 else WARN,
+        weight=span.skipped,
+        measures={"beyond_end": None, "skipped": skipped},
     )
 
 
@@ -171,7 +220,7 @@ def _detail(finding: Finding) -> str:
     """The number of messages that were skipped, or by which the offsets are beyond the end."""
     measures = finding.evidence.measured
     skipped, beyond = measures.get("skipped"), int(measures.get("beyond_end") or 0)
-    if skipped and finding.cause == COMMITTED_AHEAD:
+    if skipped and finding.cause != FORMER_LIFE:
         return f"about {count(int(skipped), 'message')} were never consumed"
     if skipped:
         return f"about {count(int(skipped), 'message')} of the new topic were never consumed"
@@ -185,7 +234,7 @@ RULE = Rule(
     "group's offsets when its topic is deleted, and a topic that is created again begins with 0.",
     decided_by="Two samples with the same offset show the end below it by more than `rewind_tolerance`. WARN from "
     "`persistent_after_seconds` on, ERROR if messages came since, or when the group commits above it; INFO if it goes "
-    "back. Not if another process serves the broker.",
+    "back. Not if another process serves the broker. Also where the topic's oldest offset is above its end.",
     causes={
         FORMER_LIFE: Cause(
             "the topic was created again, its broker lost the messages but kept the offsets, or offsets were copied "
@@ -200,6 +249,13 @@ RULE = Rule(
             "rocketmq-client-cpp issue #79), an offset of another queue, or one set by hand. Reset the group to the "
             "time before it: the broker still has the messages.",
             headline="{groups} skips messages of {queues}, because it committed offsets beyond their end",
+        ),
+        OLDEST_BEYOND_END: Cause(
+            "the broker's oldest offset is above the end, as after an election of a replica that lacked messages",
+            "Look at the broker's store, and at what became its master then (RocketMQ issue #10417): it answers each "
+            "pull with another offset, so clients get nothing until the end has passed the oldest offset. When it has, "
+            "reset the group to the time before; a reset to the earliest offset leads to the wrong one.",
+            headline="{groups} gets no message of {queues}: their oldest offset is beyond their end",
         ),
     },
     evaluate=hits,

@@ -2,18 +2,23 @@
 connections consume, and those that none may read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, RebalanceInterval
+from spark_jobs.domain.kernel.sample_pairs import arrived
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
-from spark_jobs.domain.model.history import Connection
+from spark_jobs.domain.model.grouped import by_key
+from spark_jobs.domain.model.history import Connection, OffsetSamples, Serving
+from spark_jobs.domain.model.window import Time, common
+from spark_jobs.domain.phrases import names_text
 from spark_jobs.domain.rules import mixed_clients
 from spark_jobs.domain.rules.commands import READ_AND_WRITE_QUEUES
 from spark_jobs.domain.rules.links import topics
-from spark_jobs.domain.rules.rule import Cause, Rule
+from spark_jobs.domain.rules.rule import Cause, Rule, counting
 
 UNASSIGNED, DOUBLE_OWNED, DISPUTED = "UNASSIGNED", "DOUBLE_OWNED", "DISPUTED"
+TWO_NAMES = "TWO_NAMES"
 
 
 def unassigned_queues(interval: RebalanceInterval) -> Iterator[tuple[FindingQueue, str, str | None]]:
@@ -79,6 +84,53 @@ def _double_owned_hits(step: AuditedStep) -> Iterator[RuleHit]:
         for queue, cause, owner_ids in double_owned_queues(interval):
             for client_id in owner_ids:
                 yield queue_hit(interval, queue, cause, client_id)
+    yield from _two_names_hits(step)
+
+
+def _two_names_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (time, queue of a broker that is in the route under several names, client id that owns it under one).
+
+    A broker that is renamed while it runs registers under both names until its name servers restart, and keeps one
+    offset of each of its queues (`RouteInfoManager.registerBroker`; RocketMQ issue #1989).
+    """
+    for topic, serving in step.history.serving.items():
+        if not any(_names_by_address(state) for state in serving.states):  # as mostly
+            continue
+        for span in serving.spans(step.window, step.settings.max_gap):
+            several = _names_by_address(span.state)
+            hint = " ".join(
+                f"The broker at {address} is in the route as {names_text(same)}." for address, same in several.items()
+            )
+            names = {name for same in several.values() for name in same}
+            for interval in (each for each in step.replayed if each.topic == topic and names):
+                time = common((interval.start, interval.end), (span.start, span.end))
+                if time is None or interval.shares is None:
+                    continue
+                again = _produced(step.history.offsets.get(topic), names, time)
+                for queue, owner_ids in zip(interval.shares.queues, interval.shares.owner_ids, strict=True):
+                    for client_id in owner_ids if queue[0] in names else ():
+                        yield RuleHit(
+                            *(*time, TWO_NAMES, topic),
+                            queue=FindingQueue(topic, *queue, DOUBLE_OWNED),
+                            implicated=client_id,
+                            weight=again,
+                            measures={"consumed_again": again},
+                            hint=hint,
+                        )
+
+
+def _names_by_address(brokers: Serving | None) -> dict[str, list[str]]:
+    """The names of the brokers that have several, by address."""
+    by_address = by_key(sorted(brokers or ()), lambda broker: broker[1])
+    return {address: [name for name, _ in same] for address, same in by_address.items() if len(same) > 1}
+
+
+def _produced(samples: OffsetSamples | None, brokers: Collection[str], time: Time) -> int:
+    """Messages that came to the queues of these brokers in the time, as far as samples show."""
+    seen = samples.inside(*time) if samples else slice(0, 0)
+    if samples is None or seen.start == seen.stop:
+        return 0
+    return int(arrived(samples, seen)[-1, [name in brokers for name, _ in samples.queues]].sum())
 
 
 def _stranded_hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -110,8 +162,17 @@ DOUBLE_OWNED_QUEUE = Rule(
             "the configured lists of several clients contain it",
             "Keep each of these queues in the configured list of one client only.",
         ),
+        TWO_NAMES: Cause(
+            "the route has one broker under several names, as after it was renamed while it ran",
+            "Each message of this broker is consumed once under each of its names. Restart the name servers one after "
+            "another: they keep the old name while its address answers (RocketMQ issue #1989). Never rename a broker "
+            "that runs.",
+            headline="{groups} consumes {queues} of one broker under several names",
+            lasts="persistent_after_seconds",
+        ),
     },
     evaluate=_double_owned_hits,
+    detail=counting("{} twice", consumed_again="message"),
 )
 STRANDED_WRITE_QUEUES = Rule(
     name="STRANDED_WRITE_QUEUES",

@@ -1,4 +1,5 @@
-"""What listeners reject and what comes back to each broker: CONSUME_FAILING/NOT_RETRIED on hours written by hand.
+"""What listeners reject and what comes back to each broker: CONSUME_FAILING/NOT_RETRIED and RETRIED_IN_PART on hours
+written by hand.
 
 Times are seconds after 10:00, a snapshot every 20 s. Broker `a` has the first queue of each topic and `b` the second.
 """
@@ -34,6 +35,7 @@ def missing(
     of_c1: At = lambda _: 0.5,
     of_c2: At | None = lambda _: 0.5,
     dead: int = 0,
+    cause: str = "NOT_RETRIED",
     **more: Any,
 ) -> list[Finding]:
     """The findings, if so many messages come to the brokers' retry queues, and fail of members: c1 owns the queues of
@@ -58,7 +60,7 @@ def missing(
         TOPIC_SNAPSHOTS: [dead_letters(s, dead if s >= 900 else 0) for s in TIMES],
     }
     (step,) = evaluated(rows, HOUR)
-    return [finding for finding in step.findings if finding.cause == "NOT_RETRIED"]
+    return [finding for finding in step.findings if finding.cause == cause]
 
 
 def of_brokers(second: int, topic: str, *ends: int) -> dict[str, Any]:
@@ -132,3 +134,33 @@ def test_a_delay_of_five_minutes_is_awaited() -> None:
     late: dict[str, Any] = {"of_c1": lambda second: 0.5 if second >= 400 else 0.0, "to_b": until(9999)}
     assert missing(until(9999, since=700), **late) == []
     assert [finding.subject for finding in missing(until(9999, since=1100), **late)] == ["a:0"]
+
+
+def halved(second: int) -> float:
+    """As many as fail, and from 600 on half of them."""
+    return 100 + 0.5 * min(second, 600) + 0.25 * max(second - 600, 0)
+
+
+def test_a_part_of_what_fails_comes_back_where_all_did_before() -> None:
+    """One a second fails from 600 to 1,340, and 340 come."""
+    (finding,) = missing(halved, halved, cause="RETRIED_IN_PART")
+    assert (finding.severity, finding.topic, finding.subject) == ("WARN", "%RETRY%g", "a:0, b:0")
+    assert (finding.started_at - START, finding.ended_at - START) == (600 * SECOND, 1340 * SECOND)
+    assert (finding.evidence.client_ids, finding.evidence.measures) == (["c1", "c2"], [("not_retried", 400.0)])
+    assert RULE.detail
+    assert (RULE.detail(finding), RULE.broker(finding)) == ("about 400 messages", None)
+    assert missing(halved, halved) == []
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    [
+        {"to_b": until(9999, 0.52)},  # three quarters and more
+        {"to_a": until(9999, 0.25), "to_b": until(9999, 0.25)},  # it was never otherwise: some may be given up at once
+        {"of_c1": lambda second: 0.5 if second < 600 else 1.5},  # more fails, which may be due later
+        {"dead": 400},
+        {"consume_orderly": True},
+    ],
+)
+def test_a_part_that_may_come_later_or_was_given_up(otherwise: dict[str, Any]) -> None:
+    assert missing(**{"to_a": halved, "to_b": halved} | otherwise, cause="RETRIED_IN_PART") == []

@@ -43,7 +43,7 @@ def test_an_offset_of_the_former_life_that_the_group_commits_above_has_skipped_t
     life = ("5000 5000", "100 5000", "2000 5000", "4000 5000", "6000 5000", "7000 6900", "7100 7050")
     assert spans(*life) == [("20-100", "WARN", None), ("100-120", "ERROR", 5000)]
     # The broker has deleted some of the new messages.
-    assert spans(*life, oldest=400) == [("20-100", "WARN", None), ("100-120", "ERROR", 4600)]
+    assert spans(life[0], "500 5000", *life[2:], oldest=400) == [("20-100", "WARN", None), ("100-120", "ERROR", 4600)]
     assert [hit.measures["beyond_end"] for hit in hits(*life) if hit.measures] == [4900, 4900]
 
 
@@ -64,6 +64,16 @@ def test_it_lasts_as_long_as_the_offset_stands() -> None:
     assert spans(*nothing_came) == [("20-180", "WARN", None)]
     assert spans(*life[:-1]) == [("20-160", "INFO", None)]
     assert spans("100 5000", "200 5000") == [("0-80", "INFO", None)]
+
+
+def test_a_queue_whose_oldest_offset_is_above_its_end_gives_nothing_until_the_end_has_passed_it() -> None:
+    """Commits go to and fro between both; what came meanwhile, up to the oldest offset, is not consumed."""
+    fro = ("200 1000", "400 400", "600 1000", "800 800", "1100 1050", "1200 1150")
+    assert spans(*fro, oldest=1000) == [("0-80", "WARN", 800)]
+    assert {hit.cause for hit in hits(*fro, oldest=1000)} == {"OLDEST_BEYOND_END"}
+    long = ("200 1000", "300 300", "400 1000", "500 500", "600 600", "700 700", "750 1000", "800 800", "900 900")
+    assert spans(*long, oldest=1000) == [("0-220", "ERROR", 700)]  # the last sample holds for 60 s
+    assert spans(*["1000 1000"] * 9, oldest=1000) == []  # an empty queue
 
 
 def test_all_queues_count_together() -> None:
