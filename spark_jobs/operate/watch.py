@@ -12,7 +12,7 @@ from threading import Event
 
 from pyspark.sql import SparkSession
 
-from schemas import OPTIONAL_SOURCES, SIGHTINGS, SOURCES
+from schemas import AUDIT_RUNS, OPTIONAL_SOURCES, SIGHTINGS, SOURCES
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import IncompleteError, QualityError, RebalanceAuditError, UnexpectedError
@@ -154,7 +154,8 @@ class Watch:
         outcomes = {}
         if steps:
             outcomes = backfill(self._spark, self.warehouse, steps, self.configuration, progress=self._say)
-        self.tell(self._stored)
+        if self._stored.exists(AUDIT_RUNS):  # not before the first step has ended
+            self.tell(self._stored)
         for error in failed(outcomes).values():
             if not isinstance(error, QualityError):
                 raise error

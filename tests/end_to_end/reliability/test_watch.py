@@ -29,8 +29,8 @@ pytestmark = pytest.mark.reliability
 STEP = timedelta(minutes=5)
 #: Lines of the recording are loaded together when the first is so old.
 PIECE = timedelta(seconds=20)
-#: Seconds without the source, longer than `watch` rests after an error, and for a fault to be seen.
-AWAY, SEEN = 90, 600
+#: Seconds without the source, longer than `watch` rests after an error; for a fault to be seen; and for steps.
+AWAY, SEEN, SLOWEST = 90, 600, 2400
 _AT, _MILLISECONDS = re.compile(rb'"at":(\d+)'), re.compile(rb"\b1[67]\d{11}\b")
 
 
@@ -97,7 +97,7 @@ class Watched:
         return claims is not None and any(name.startswith("run-") for name in claims.active())
 
     def until_auditing_step(self, number: int) -> None:
-        self.until(lambda: self.steps() == number - 1 and self.is_auditing(), 3 * STEP.total_seconds())
+        self.until(lambda: self.steps() == number - 1 and self.is_auditing(), SLOWEST)
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_nothing_is_lost_or_said_twice(disk: Path, tmp_path: Path) -> None:
         shutil.move(elsewhere, source)
         beside.is_loading = True
         steps = round((beside.replay.interval.end - beside.replay.interval.start) / STEP)
-        beside.until(lambda: not beside.replay.due and beside.steps() == steps, 4 * STEP.total_seconds())
+        beside.until(lambda: not beside.replay.due and beside.steps() == steps, SLOWEST)
         beside.until(lambda: not beside.is_auditing(), SEEN)
         time.sleep(30)  # what the last step opened is sent
         beside.watch.process.terminate()

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from schemas import AUDIT_RUNS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS, Table
+from schemas import AUDIT_RUNS, MEMBERSHIP_SNAPSHOTS, ROUTE_SNAPSHOTS, SIGHTINGS, SOURCES, Table
 from spark_jobs.config import Configuration
 from spark_jobs.domain.model.intervals import Interval
 from spark_jobs.errors import IncompleteError, SetupError, UnexpectedError, WarehouseError
@@ -99,6 +100,16 @@ def test_the_newest_step_is_audited_when_its_snapshots_are_there(watched: Watche
     assert (watched.sessions, watched.told) == (1, 2)
     assert {row["outcome"] for row in stored_rows(watched.warehouse, AUDIT_RUNS)} == {"published"}
     assert len(stored_rows(watched.warehouse, AUDIT_RUNS)) == 3
+
+
+def test_before_anything_is_published_there_is_nothing_to_say(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`ingest` makes the tables first, and no step is missing yet."""
+    watched.warehouse.create(watched.spark, [*SOURCES, SIGHTINGS])
+    monkeypatch.setattr(module, "filling", lambda *_, **__: SimpleNamespace(steps=[]))
+    watched.watch.turn()
+    assert (watched.told, watched.ended) == (0, [])
 
 
 @pytest.mark.slow
