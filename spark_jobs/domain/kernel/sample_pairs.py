@@ -67,8 +67,6 @@ def _compared(samples: OffsetSamples) -> _Compared:
     fell = both_ends & (end < end_before)
     is_known, was_known = known != UNKNOWN, has_previous & (known_before != UNKNOWN)
     growth = committed - known_before  # where one of them is unknown nobody looks at it
-    beyond = samples.present & (samples.beyond_end > RACE_MESSAGES)
-    growth = np.where(beyond & (growth > 0), np.maximum(end - known_before, 0), growth)  # no more is consumed than came
     is_growth = was_known & (committed != UNKNOWN) & (is_known | (growth < 0))
     return _Compared(
         previous,
@@ -77,7 +75,7 @@ def _compared(samples: OffsetSamples) -> _Compared:
         np.where(is_growth, growth, UNKNOWN),
         was_known & is_known & (known != known_before),
         fell,
-        beyond,
+        samples.present & (samples.beyond_end > RACE_MESSAGES),
     )
 
 
@@ -107,6 +105,9 @@ def sample_pairs(samples: OffsetSamples, seen: slice, lost: Mask | None = None) 
         since, last_beyond = latest_rows(has_previous & (known != at_rows(known, rows))), latest_rows(beyond)
         is_former = (last_beyond >= since) & (last_beyond >= 0)
         forward, back = forward & ~at_rows(beyond, rows), back & ~at_rows(is_former, rows)
+        # No more is consumed than up to the end.
+        rest = np.maximum(samples.end_offset[seen] - at_rows(known, rows), 0)
+        growth = np.where(forward & beyond, np.minimum(growth, rest), growth)
     counted = (produced, np.where(forward, growth, UNKNOWN), np.where(back, -growth, UNKNOWN))
     return SamplePairs(samples, seen, samples.times[seen], previous, *counted, moved & has_previous)
 

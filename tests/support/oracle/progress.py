@@ -201,10 +201,13 @@ def _growth(before: QueueSample, after: QueueSample, log: Log) -> int | None:
 
 
 def _forward(before: QueueSample, after: QueueSample, log: Log) -> int | None:
-    """By how much the consumer offset went forward, or stood; None: back, or unknown."""
+    """By how much the consumer offset went forward, up to the end, or stood; None: back, or unknown."""
     growth = _growth(before, after, log)
     is_known = growth is not None and after.consumed_to is not None and before.at not in log.beyond
-    return growth if is_known and (growth or 0) >= 0 else None
+    if not is_known or growth is None or growth < 0:
+        return None
+    rest = max((after.end_offset or 0) - (before.consumed_to or 0), 0)
+    return min(growth, rest) if after.at in log.beyond else growth
 
 
 def _back(before: QueueSample, after: QueueSample, log: Log) -> int | None:
