@@ -86,9 +86,11 @@ def _standing_together(standing: Standing, of_topic: Iterable[Standing]) -> Set[
 
 
 def _extent(standing: Standing, client_id: str | None, together: Set[Place]) -> Extent:
-    """The widest set of two or more readable queues that stand together with this one, and no other queue."""
+    """The widest set of readable queues that stand together with this one."""
     if len(together) == len(standing.interval.queues or ()) > 1:
         return Extent.ALL_OF_TOPIC
     allocation = standing.interval.allocation
     owned = allocation.queues_of_client.get(client_id or "", frozenset()) if allocation else frozenset()
-    return Extent.ALL_OF_OWNER if owned and owned <= together else Extent.SOME
+    if not owned or not owned <= together:
+        return Extent.SOME
+    return Extent.ALL_OF_OWNER if len(owned) > 1 else Extent.ONLY_OF_OWNER

@@ -99,10 +99,11 @@ class YesNo(StrEnum):
 
 
 class Extent(StrEnum):
-    """The queues of the topic that stand at that time."""
+    """The queues of the topic that stand at that time; `ONLY_OF_OWNER`: its owner has no other one."""
 
     ALL_OF_TOPIC = "ALL_OF_TOPIC"
     ALL_OF_OWNER = "ALL_OF_OWNER"
+    ONLY_OF_OWNER = "ONLY_OF_OWNER"
     SOME = "SOME"
 
 

@@ -28,7 +28,7 @@ from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans
 from spark_jobs.domain.kernel.process_queues import ProcessQueue, process_queue
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import ThrottleCause, Throttled
-from spark_jobs.domain.model.history import PULLS_BY_HAND, UNKNOWN, ClientHistory, Matrix
+from spark_jobs.domain.model.history import PULLS_BY_HAND, UNKNOWN, ClientHistory, Mask, Matrix
 from spark_jobs.domain.model.message_queue import FIFO, PRIORITY, MessageQueue
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, Reason, Status
@@ -42,6 +42,8 @@ _MOST = 0.5
 _FEW, _PULLS = 0.3, 5
 #: `ConsumerManager.scanNotActiveChannel`, CHANNEL_EXPIRED_TIMEOUT.
 _EXPIRES = 120 * SECOND
+#: A client consumed again if its last time is so many milliseconds later: less is the same time, reported less exactly.
+_AGAIN_MS = 1000
 _SPAN, _SIZE = ThrottleCause.CACHED_SPAN, ThrottleCause.CACHED_SIZE
 _Reports = Sequence[Span[ClientReport]]
 
@@ -62,7 +64,7 @@ def finished(step: AuditedStep, standing: Standing, client_id: str | None) -> Fi
     if client is None:
         return None
     samples = process_queue(client, standing.queue, standing.start + 1, standing.seen_at + 1)
-    advances = np.flatnonzero(np.diff(samples.last_consume) > 0) + 1
+    advances = np.flatnonzero(_consumes(samples)) + 1
     if not len(advances):
         return None
     at = int(samples.times[advances[-1]])
@@ -70,6 +72,11 @@ def finished(step: AuditedStep, standing: Standing, client_id: str | None) -> Fi
     lag = offsets.lag[offsets.inside(standing.span.start, at + 1), offsets.columns[standing.queue[1:]]]
     messages = int(lag[lag != UNKNOWN][-1:].sum()) - int(samples.cached_count[advances[-1]])
     return Finished(at, messages) if messages > 0 else None
+
+
+def _consumes(samples: ProcessQueue) -> Mask:
+    """By snapshot, without the first, a mask of those at which the owner had consumed since the one before."""
+    return np.diff(samples.last_consume) >= _AGAIN_MS
 
 
 def facts_of(step: AuditedStep, standing: Standing, client_id: str | None) -> Facts:
@@ -216,7 +223,7 @@ def _reported(
     }
     if not len(samples.times):
         return facts
-    consumes = np.diff(samples.last_consume) > 0
+    consumes = _consumes(samples)
     is_tried = is_orderly is YesNo.YES and bool(consumes.any())
     finishes = is_tried or finished(step, standing, client_id) is not None
     # Other clients renew the time with a lock.

@@ -105,6 +105,15 @@ def _is_retried_in_place(facts: Facts) -> bool:
     return facts.orderly is YesNo.YES and tries and facts.oldest is Oldest.COMMITTED
 
 
+def _hangs(facts: Facts) -> bool:
+    """Return whether the owner has messages in hand and finishes none. At the limit of the span it may wait for one
+    message only, unless several queues, all that it has, stand.
+    """
+    all_stand = facts.extent in (Extent.ALL_OF_OWNER, Extent.ALL_OF_TOPIC)
+    is_in_hand = facts.in_hand is InHand.SOME or (facts.in_hand is InHand.SPAN_LIMIT and all_stand)
+    return is_in_hand and facts.listener is Listener.DOES_NOT_RETURN
+
+
 LINES: tuple[TableLine, ...] = (
     TableLine(
         StandingCause.NO_MASTER,
@@ -276,7 +285,7 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.SUSPENDED,
-        lambda facts: _takes_nothing(facts) and facts.extent in (Extent.ALL_OF_OWNER, Extent.ALL_OF_TOPIC),
+        lambda facts: _takes_nothing(facts) and facts.extent is not Extent.SOME,
         "the owner answers and pulls, and has nothing in hand, in all of its queues",
         "The client was suspended by code, or its pulls are refused: nothing is in its listener. Look in its log for "
         "`consumer was paused`, or for a refused pull: permission, access control, a disabled or missing group, SQL "
@@ -308,7 +317,9 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.SPAN_LIMIT,
-        lambda facts: facts.in_hand is InHand.SPAN_LIMIT and facts.listener is not Listener.FINISHES,
+        lambda facts: (
+            facts.in_hand is InHand.SPAN_LIMIT and facts.listener is not Listener.FINISHES and not _hangs(facts)
+        ),
         "one message is not finished, the client may hold no later ones, and does not finish any",
         "One old message is not finished, newer ones are. Take a thread dump to see whether a listener call hangs, and "
         "restart the client.",
@@ -338,10 +349,11 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.LISTENER_HANGS,
-        lambda facts: facts.in_hand is InHand.SOME and facts.listener is Listener.DOES_NOT_RETURN,
+        _hangs,
         "the owner has messages in hand and finishes none",
         "A call of the listener does not return. Take a thread dump of the queue's owner to see where it hangs, and "
-        "restart it if it does not recover.",
+        "restart it if it does not recover: that does not help if the next owner hangs as well. Look for panics in the "
+        "log of a Go client: each takes one of its goroutines (rocketmq-client-go issue #909).",
         "STUCK_CONSUMER",
         headline="Listeners of {groups} hang with messages of {queues}",
         thread_dump=True,

@@ -96,7 +96,6 @@ _BEHIND = (
     Follows("ORDERLY_LOCK_MISSING", queues),
     Follows("CONSUME_FAILING", clients, root_causes=_FAILS),
     Follows("CONSUME_FAILING", queues),
-    Follows("OFFSET_HELD_BACK", queues),
     Follows("OFFSET_BEYOND_END", queues),
 )
 #: The rules by which an owner is slow, and of a queue that stands the causes that may be of such an owner.
@@ -124,6 +123,8 @@ _STANDING = (
     # What is skipped in the end is worse than that the application did not pull it.
     Follows("MESSAGES_SKIPPED", queues, (StandingCause.NOT_PULLED,)),
 )
+#: Messages that hang one after the other hold back offsets first, until the listener finishes none.
+_HANGS = (StandingCause.LISTENER_HANGS,)
 _ALL_BUSY = ("ALL_THREADS_BUSY",)
 _BY_AMOUNT = (ThrottleCause.CACHED_MESSAGES, ThrottleCause.CACHED_SIZE)
 #: By rule, whose symptom its findings are, the likeliest root cause first. Rules without one have no line.
@@ -208,13 +209,17 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
         Follows("SLOW_LISTENER", everything),
     ),
     "CONSUMER_STOPPED": _STANDING,
+    "OFFSET_HELD_BACK": tuple(Follows(link.root, queues, root_causes=_HANGS) for link in (_STOPPED, _STALLED)),
     "CONSUMER_STALLED": (
         *_STANDING,
+        # Such as of the retry topic, or of queues that moved to the same consumer.
+        Follows("CONSUMER_STOPPED", clients, _HANGS, _HANGS),
         Follows("STRATEGY_UNKNOWN", everything, (StandingCause.OWNERS_UNKNOWN,)),
         Follows("SUBSCRIPTION_MISMATCH", everything, ("REFUSED",)),
     ),
     "CONSUMER_LAGGING": (
         *_BEHIND,
+        Follows("OFFSET_HELD_BACK", queues),
         # What comes after the broker is back is too much for another reason.
         Follows("BROKER_NOT_READABLE", queues),
         *starmap(Follows, _SLOW),

@@ -2,7 +2,7 @@
 lines of the table of diagnosis.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -73,11 +73,13 @@ def _stalled_hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 def _standing_hits(step: AuditedStep, *, has_moved: bool) -> Iterator[RuleHit]:
     """One per queue that stands, owner and time, with the facts that are known of the owner; `has_moved`: its offset
-    moved before, under the same owners.
+    moved before, under the owners that it had when it began to stand for this reason.
     """
+    moved_first: dict[Hashable, bool] = {}
     for each in diagnoses(step):
         standing = each.standing
-        is_reported = standing.has_moved is has_moved and each.cause in _CAUSES
+        has_moved_first = moved_first.setdefault((standing.queue, standing.span.start, each.cause), standing.has_moved)
+        is_reported = has_moved_first is has_moved and each.cause in _CAUSES
         severity = _severity(step, each) if is_reported else None
         if severity is not None:
             age_ms = standing.seen_at // MILLISECOND - standing.stored if standing.stored > 0 else UNKNOWN

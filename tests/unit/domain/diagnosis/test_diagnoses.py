@@ -156,10 +156,13 @@ def test_a_queue_that_moves_has_no_diagnosis() -> None:
 
 
 def test_the_extent_is_the_widest_set_that_stands_together() -> None:
-    of = replayed("t", 0, 660, {"c1": [0, 1], "c2": [2, 3]}, 4)
-    for standing, extent in (((0, 1), Extent.ALL_OF_OWNER), ((0,), Extent.SOME), ((0, 1, 2, 3), Extent.ALL_OF_TOPIC)):
+    of = replayed("t", 0, 660, {"c1": [0, 1], "c2": [2, 3], "c3": [4]}, 5)
+    for standing, extent in (
+        *(((0, 1), Extent.ALL_OF_OWNER), ((0,), Extent.SOME), ((4,), Extent.ONLY_OF_OWNER)),
+        ((0, 1, 2, 3, 4), Extent.ALL_OF_TOPIC),
+    ):
         read = [
-            offsets(second, *((second + 1, 1 if number in standing else second + 1, 1) for number in range(4)))
+            offsets(second, *((second + 1, 1 if number in standing else second + 1, 1) for number in range(5)))
             for second in TIMES
         ]
         found = diagnoses(recorded_step([], of, read=read))

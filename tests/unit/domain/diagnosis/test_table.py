@@ -105,6 +105,9 @@ def facts(text: str) -> Facts:
         an orderly message that fails        | process=ANSWERS in_hand=SOME orderly=YES lock=FRESH oldest=COMMITTED listener=FAILS | RETRIED_IN_PLACE
         … or is tried without a failure      | in_hand=SOME orderly=YES oldest=COMMITTED listener=FINISHES | RETRIED_IN_PLACE
         the limit of the span                | in_hand=SPAN_LIMIT oldest=COMMITTED listener=DOES_NOT_RETURN | SPAN_LIMIT
+        … in all queues of the client        | in_hand=SPAN_LIMIT listener=DOES_NOT_RETURN extent=ALL_OF_OWNER | LISTENER_HANGS
+        … which has this one only            | in_hand=SPAN_LIMIT listener=DOES_NOT_RETURN extent=ONLY_OF_OWNER | SPAN_LIMIT
+        … of which nothing is reported       | in_hand=SPAN_LIMIT extent=ALL_OF_OWNER           | SPAN_LIMIT
         … between pulls: later ones finish   | in_hand=SPAN_LIMIT orderly=NO oldest=COMMITTED listener=FINISHES | HELD_BACK
         one message, and later ones finish   | in_hand=SOME orderly=NO oldest=COMMITTED listener=FINISHES | HELD_BACK
         the application pulls as it likes    | process=ANSWERS by_hand                          | NOT_PULLED

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.standing import CONSUMER_STOPPED
 from spark_jobs.domain.rules.standing import OFFSET_HELD_BACK as RULE
 from tests.support.builders import span
@@ -17,18 +18,21 @@ from tests.support.times import second_of
 TIMES = range(0, 640, 20)
 
 
-def step_of(orderly: bool = False, first_offset: int = 100, until: int = 640, **queue: Any) -> AuditedStep:
+def step_of(
+    orderly: bool = False, first_offset: int = 100, until: int = 640, jitter_ms: int = 0, end: int = 640, **queue: Any
+) -> AuditedStep:
     """A message a second; the offset is 100 from 100 s on. The client holds the message at 100, finishes those behind
-    it, and consumes until `until`.
+    it, and consumes until `until`. Every other snapshot shows a time of that which is `jitter_ms` later.
     """
-    read = [offsets(second, (second, min(second, 100), 1)) for second in TIMES]
+    times = range(0, end, 20)
+    read = [offsets(second, (second, min(second, 100), 1)) for second in times]
     holding = {"cached_count": 1, "cached_min_offset": first_offset, "cached_max_offset": 400}
     rows = []
-    for second in TIMES:
+    for second in times:
         own = held("t", 0, second, (holding | queue) if second >= 100 else {})
-        own["last_consume"] = held("t", 0, min(second, until), {})["last_consume"]
+        own["last_consume"] = held("t", 0, min(second, until), {})["last_consume"] + jitter_ms * (second // 20 % 2)
         rows.append(client(second, owned_queues=[own], consume_orderly=orderly))
-    return recorded_step(rows, replayed("t", 0, 660, {"c1": [0], "c2": []}, 1), read=read)
+    return recorded_step(rows, replayed("t", 0, end + 20, {"c1": [0], "c2": []}, 1), read=read)
 
 
 def test_one_message_holds_back_the_offset() -> None:
@@ -78,6 +82,20 @@ def test_it_ends_when_the_client_consumes_no_more_and_the_stall_is_the_rest() ->
     assert _stopped(step) == ["200-660 LISTENER_HANGS"]
     assert _stopped(step_of()) == []
     assert _stopped(step_of(until=100)) == ["100-660 LISTENER_HANGS"]
+
+
+@pytest.mark.parametrize(("jitter_ms", "until"), [(999, 200), (1000, 660)])
+def test_a_last_time_that_moves_by_less_than_a_second_is_that_of_the_same_messages(jitter_ms: int, until: int) -> None:
+    hits = RULE.hits(step_of(until=200, jitter_ms=jitter_ms))
+    assert [(second_of(hit.start), second_of(hit.end)) for hit in hits] == [(100, until)]
+
+
+def test_a_client_that_finishes_nothing_any_more_is_the_cause_of_what_was_held_back_before() -> None:
+    (held_back,), (stopped,) = (
+        [each for each in findings(step_of(until=400, end=800), [RULE, CONSUMER_STOPPED]) if each.rule == name]
+        for name in ("OFFSET_HELD_BACK", "CONSUMER_STOPPED")
+    )
+    assert (held_back.root_finding_id, stopped.root_finding_id) == (stopped.finding_id, None)
 
 
 def _stopped(step: AuditedStep) -> list[str]:

@@ -72,6 +72,7 @@ def lines(step: AuditedStep) -> list[str]:
         … for less                        | 0-3600 c1/POP-AVG+1 | 150+1/100 0-100 | commits |
         … few                             | 0-3600 c1/POP-AVG+1 | 102+1/100 0-600 | commits |
         an owner after the other          | 0-300 c1, 300-3600 c2 | 150+1/100 0-600 | commits | STALLED 0-300 c1 NOT_REPORTED ERROR 65; STALLED 300-660 c2 NOT_REPORTED ERROR 80
+        … and the offset moved before     | 0-300 c1, 300-3600 c2 | 150+1/100 0-20, 152+1/101 40-600 | commits | STOPPED 40-300 c1 NOT_REPORTED ERROR 64; STOPPED 300-660 c2 NOT_REPORTED ERROR 79
         … who takes its time              | 0-100 c1, 100-3600 c2 | 150+1/100 0-200 | commits | STALLED 0-100 c1 NOT_REPORTED WARN 55
         … and more                        | 0-100 c1, 100-3600 c2 | 150+1/100 0-210 | commits | STALLED 0-100 c1 NOT_REPORTED WARN 55
         … and neither commits             | 0-100 c1, 100-3600 c2 | 100+6/? 0-120 | commits | STALLED 0-100 c1 NEVER_COMMITTED ERROR 36; STALLED 100-180 c2 NEVER_COMMITTED ERROR 36
