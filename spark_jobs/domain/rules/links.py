@@ -136,7 +136,7 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
         Follows("MIXED_STRATEGIES", everything, (UnassignedCause.MIXED_STRATEGIES,)),
         Follows("MIXED_CLIENTS", everything, (UnassignedCause.MIXED_CLIENTS, UnassignedCause.MEMBER_BROADCASTS)),
         Follows("MEMBERSHIP_VIEW_SPLIT", topics, ("VIEWS_DISAGREE",)),
-        Follows("ORDERLY_LOCK_MISSING", queues, (UnassignedCause.WAITS_FOR_LOCK,)),
+        Follows("ORDERLY_LOCK_MISSING", queues, (UnassignedCause.WAITS_FOR_LOCK, "LOCK_NOT_RELEASED")),
         Follows("BROKER_NOT_READABLE", queues, (UnassignedCause.BROKER_NOT_READABLE,)),
     ),
     "DOUBLE_OWNED_QUEUE": (

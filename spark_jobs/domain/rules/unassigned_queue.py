@@ -1,7 +1,7 @@
 """UNASSIGNED_QUEUE: a queue has no owner, so messages in it are not consumed."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import replace
 
 from spark_jobs.domain.diagnosis.absences import is_between_runs, is_not_yet_there, is_unused
@@ -19,7 +19,7 @@ from spark_jobs.domain.rules import group_offline, mixed_clients
 from spark_jobs.domain.rules.commands import READ_PERMISSION
 from spark_jobs.domain.rules.membership_view_split import Split, split_views
 from spark_jobs.domain.rules.queue_owners import DISPUTED, UNASSIGNED, queue_hit, unassigned_queues
-from spark_jobs.domain.rules.rule import Cause, Rule, severity_by_harm
+from spark_jobs.domain.rules.rule import Cause, Rule, counting, severity_by_harm
 
 #: Which queues these causes leave without an owner depends on the strategy.
 _BY_STRATEGY = (
@@ -35,6 +35,9 @@ _IF_AVG = (
 _MAY_BE_BY_DESIGN = (UnassignedCause.ROOM_FILTER, UnassignedCause.NOT_LISTED)
 #: Not a cause of an allocation: each view's own allocation has an owner.
 VIEWS_DISAGREE = "VIEWS_DISAGREE"
+#: Of a queue that waits for its lock, whose last owner is still a member.
+LOCK_NOT_RELEASED = "LOCK_NOT_RELEASED"
+_WAITS = (UnassignedCause.WAITS_FOR_LOCK, LOCK_NOT_RELEASED)
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -42,6 +45,13 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     per group, topic and cause. Queues beyond the read queues are STRANDED_WRITE_QUEUES; a group that is not there yet
     lacks no owner.
     """
+    yield from _with_changes(step, list(_of_intervals(step)))
+    yield from _never_read(step)
+    for split in split_views(step):
+        yield from _disputed_hits(split)
+
+
+def _of_intervals(step: AuditedStep) -> Iterator[RuleHit]:
     for place, interval in enumerate(step.replayed):
         for hit in _unassigned_hits(interval, step.settings.thresholds, step.replayed[:place]):
             is_offline = hit.cause == UnassignedCause.GROUP_OFFLINE
@@ -50,9 +60,6 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 continue
             is_usual = is_unused(step, until) or (is_offline and is_between_runs(step))
             yield replace(hit, severity=WARN) if is_usual else hit
-    yield from _never_read(step)
-    for split in split_views(step):
-        yield from _disputed_hits(split)
 
 
 def _unassigned_hits(
@@ -64,8 +71,10 @@ def _unassigned_hits(
             hit = replace(hit, is_assumed=True, hint=_IF_AVG)
         if cause == UnassignedCause.ROOM_FILTER and not interval.is_ordinary:
             hit = replace(hit, severity=INFO)
-        if cause == UnassignedCause.WAITS_FOR_LOCK:
-            hit = replace(hit, hint=_last_owners(queue, before))
+        if cause == UnassignedCause.WAITS_FOR_LOCK and (owners := _last_owners(queue, before)):
+            is_kept = client_id not in owners and owners <= {*interval.client_ids}
+            hint = f"The last owner was {' and '.join(sorted(owners))}."
+            hit = replace(hit, cause=LOCK_NOT_RELEASED) if is_kept else replace(hit, hint=hint)
         if cause == UnassignedCause.GROUP_OFFLINE:
             yield replace(hit, minimum_seen_seconds=thresholds.settled_seconds)
         elif cause != UnassignedCause.BEYOND_READ_QUEUES:
@@ -103,11 +112,25 @@ def _messages_in(step: AuditedStep, interval: RebalanceInterval, queues: Collect
     return f"The queues hold {count(int((following - oldest).sum()), 'message')}." if is_known else None
 
 
-def _last_owners(queue: FindingQueue, before: Sequence[RebalanceInterval]) -> str | None:
+def _with_changes(step: AuditedStep, hits: Sequence[RuleHit]) -> Iterator[RuleHit]:
+    """The hits; where members keep locks of queues that they lose, the wait of each queue of the topic is one of these,
+    with the number of times that members changed in the step.
+    """
+    kept = {hit.topic for hit in hits if hit.cause == LOCK_NOT_RELEASED}
+    by_members = [each for each in step.rebalances if each.moves.joined or each.moves.left]
+    for hit in hits:
+        if hit.topic in kept and hit.cause in _WAITS:
+            topic_moments = {each.moment for each in by_members if each.interval.topic == hit.topic}
+            measures = {"changes": float(sum(moment >= step.window.start for moment in topic_moments))}
+            yield replace(hit, cause=LOCK_NOT_RELEASED, hint=None, measures=measures)
+        else:
+            yield hit
+
+
+def _last_owners(queue: FindingQueue, before: Sequence[RebalanceInterval]) -> Set[str]:
     place, of_topic = queue[1:3], (each for each in reversed(before) if each.topic == queue.topic)
     with_queue = ((each.allocation, each.places[place]) for each in of_topic if place in each.places)
-    client_ids = next((ids for shares, at in with_queue if shares and (ids := shares.owner_ids[at])), ())
-    return f"The last owner was {' and '.join(client_ids)}." if client_ids else None
+    return {*next((ids for shares, at in with_queue if shares and (ids := shares.owner_ids[at])), ())}
 
 
 def _disputed_hits(split: Split) -> Iterator[RuleHit]:
@@ -129,7 +152,7 @@ def may_be_unassigned(owners: Sequence[Collection[str]]) -> bool:
 
 def severity(condition: Condition) -> str:
     """ERROR; WARN if it is by design, assumed, or over when a lock expires; INFO if no message was affected."""
-    by_harm, ends_by_itself = severity_by_harm(condition), condition.cause == UnassignedCause.WAITS_FOR_LOCK
+    by_harm, ends_by_itself = severity_by_harm(condition), condition.cause in _WAITS
     is_mild = ends_by_itself or condition.is_assumed or condition.cause in _MAY_BE_BY_DESIGN
     return WARN if by_harm == ERROR and is_mild else by_harm
 
@@ -140,7 +163,8 @@ RULE = Rule(
     ended="each readable queue had an owner again",
     meaning="An unassigned queue has no owner, so its messages are not consumed.",
     decided_by="The replay gives the queue to no connection. WARN for an assumed strategy, `NOT_LISTED`, "
-    "`WAITS_FOR_LOCK` and `ROOM_FILTER` (INFO in a retry topic). INFO for a duplicate client id of less than 150 s.",
+    "`WAITS_FOR_LOCK`, `LOCK_NOT_RELEASED` and `ROOM_FILTER` (INFO in a retry topic). INFO for a duplicate client id "
+    "of less than 150 s.",
     causes={
         UnassignedCause.DUPLICATE_CLIENT_ID: Cause(
             "it belongs to the second (or later) index of a duplicate id",
@@ -189,6 +213,13 @@ RULE = Rule(
             "A client that stops without shutdown keeps its lock for 60 s: shut consumers down gracefully. If it "
             "lasts longer, find the client that renews the lock.",
         ),
+        LOCK_NOT_RELEASED: Cause(
+            "the same, and the last owner of any such queue of the topic is still a member",
+            "Change the number of consumers less often: keep it fixed, or give the autoscaler a longer stabilization "
+            "window. A client keeps the lock of a queue that it loses, and the next owner waits until it expires, 60 s "
+            "after its last renewal. Then update the clients: rocketmq-client-go releases it with pull request 1220.",
+            headline="Each change of the members of {groups} leaves {queues} without an owner",
+        ),
         UnassignedCause.BROKER_NOT_READABLE: Cause(
             "no read permission for the topic",
             "Restore the read permission (perm 6) until the messages are consumed: the topic's or, if no topic of the "
@@ -203,4 +234,5 @@ RULE = Rule(
     },
     evaluate=hits,
     severity=severity,
+    detail=counting("{}", changes="change"),
 )

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from schemas import OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
-from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Moves, Rebalance
 from spark_jobs.domain.model.finding import Condition
 from spark_jobs.domain.model.history import GroupHistory, Membership
+from spark_jobs.domain.model.statuses import Trigger
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.unassigned_queue import RULE, may_be_unassigned
 from tests.support.builders import allocation, audited_step, interval, members
@@ -46,6 +47,32 @@ def test_of_an_assumed_strategy_it_is_assumed_which_queues_its_members_leave_out
         "reports its queues."
     }
     assert {hit.hint for hit in hits if not hit.is_assumed} == {None}
+
+
+@pytest.mark.parametrize(
+    ("last_owner", "waits", "found"),
+    [
+        ("c2", "c1", ("LOCK_NOT_RELEASED", None, {"changes": 1.0})),
+        ("c1", "c1", ("WAITS_FOR_LOCK", "The last owner was c1.", None)),
+        ("c3", "c1", ("WAITS_FOR_LOCK", "The last owner was c3.", None)),
+    ],
+    ids=["a member loses it", "its own", "who left"],
+)
+def test_a_member_that_loses_a_queue_keeps_its_lock(last_owner: str, waits: str, found: Any) -> None:
+    """c4 joins; queue 0 waits. Queue 1, of c3 that left, waits for the same reason."""
+    before, after = members("c1 c2 c3"), members("c1 c2 c4")
+    owners = f"{[each.client_id for each in before].index(last_owner)} 2"
+    unassigned = {0: ("WAITS_FOR_LOCK", waits), 1: ("WAITS_FOR_LOCK", "c4")}
+    waiting = interval(60, 120, after, allocation(after, "- -", unassigned=unassigned))
+    moves = Moves(((Trigger.MEMBER_JOINED, "c4"),), joined=("c4",), left=("c3",))
+    step = audited_step(
+        interval(0, 60, before, allocation(before, owners)),
+        replace(waiting, moves=moves),
+    )
+    step = replace(step, rebalances=[Rebalance(waiting.start, waiting, moves)])
+    of_first, of_other = RULE.hits(step)
+    assert (of_first.cause, of_first.hint, of_first.measures) == found
+    assert of_other.cause == of_first.cause
 
 
 def test_a_group_must_be_offline_for_longer_than_a_restart_takes() -> None:
