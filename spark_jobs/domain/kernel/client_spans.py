@@ -27,7 +27,7 @@ from spark_jobs.domain.model.clients import (
     reported_series,
 )
 from spark_jobs.domain.model.history import UNKNOWN, ClientHistory, Mask, Numbers
-from spark_jobs.domain.model.message_queue import MessageQueue
+from spark_jobs.domain.model.message_queue import MessageModel, MessageQueue
 from spark_jobs.domain.model.series import Series, Span, State
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import MILLISECOND
@@ -52,16 +52,24 @@ class ClientReport(NamedTuple):
 @cached_with_value
 def client_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[ClientReport]]]:
     """By client id, in order, the spans of the window with the same reports, ended where a client does not answer.
-    Without those in which it does not answer and commits: it lacks the request, or the answer is lost.
+    Without those in which it does not answer and commits, or never answered and may broadcast, so that it need not
+    commit: it lacks the request, or the answer is lost.
     """
     return {
         client_id: [
             span
             for span in reports.spans(step.window, step.settings.max_gap)
-            if span.state.reported.answered or not _commits(step, client_id, span)
+            if span.state.reported.answered or not (_may_broadcast(step, client_id) or _commits(step, client_id, span))
         ]
         for client_id, reports in reported(step).items()
     }
+
+
+def _may_broadcast(step: AuditedStep, client_id: str) -> bool:
+    """Return whether the client never answered, and a broker that lists it says that the group broadcasts."""
+    ever_answered = any(report.reported.answered for report in reported(step)[client_id].states)
+    listed = (each.state for each in step.membership_spans if client_id in each.state.client_ids)
+    return not ever_answered and any(state.message_model == MessageModel.BROADCASTING for state in listed)
 
 
 def _commits(step: AuditedStep, client_id: str, span: Span[ClientReport]) -> bool:

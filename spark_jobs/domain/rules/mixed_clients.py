@@ -1,12 +1,17 @@
 """MIXED_STRATEGIES and MIXED_CLIENTS: members of one group that need not compute alike."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
 
 from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
-from spark_jobs.domain.model.severities import ERROR, INFO
+from spark_jobs.domain.model.history import UNKNOWN
+from spark_jobs.domain.model.message_queue import MessageModel
+from spark_jobs.domain.model.severities import ERROR, INFO, WARN
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.rocketmq.strategies import MACHINE_ROOM, UNIQUE_INSTANCE_NAME_VERSION, Variant, variant_of
 from spark_jobs.domain.rules.conflicting_values import conflicting_values, flaps
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -19,7 +24,7 @@ ONE_KIND_OF_CLIENT = (
 )
 #: How the clients of a group differ; the first that applies; message models are separate.
 DIFFERENT_MESSAGE_MODELS, DIFFERENT_RULES = "DIFFERENT_MESSAGE_MODELS", "DIFFERENT_RULES"
-DIFFERENT_INSTANCE_NAMES = "DIFFERENT_INSTANCE_NAMES"
+DIFFERENT_INSTANCE_NAMES, SWITCHED_TO_BROADCASTING = "DIFFERENT_INSTANCE_NAMES", "SWITCHED_TO_BROADCASTING"
 
 
 def _strategy_hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -33,6 +38,7 @@ def _strategy_hits(step: AuditedStep) -> Iterator[RuleHit]:
 def _client_hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per interval with unlike clients, and per time of different message models; a condition per group, cause."""
     yield from _model_hits(step)
+    yield from _switch_hits(step)
 
     def software(member: Member) -> str:
         return " ".join(str(word) for word in (member.language, member.version) if word is not None)
@@ -81,6 +87,40 @@ def _model_hits(step: AuditedStep) -> Iterator[RuleHit]:
                 yield RuleHit(now.start, now.end, cause, conflicting_values=model_parties)
 
 
+def _switch_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per interval in which a group broadcasts whose members committed offsets before, a condition per topic."""
+    for topic, intervals in groupby(step.intervals, lambda interval: interval.topic):
+        before, first = None, None
+        for now in intervals if topic in step.history.offsets else ():
+            if now.reason is not Reason.BROADCASTING:
+                before, first = (now, None) if now.client_ids else (before, first)
+                continue
+            first = first or now
+            if before and _is_other_kind(before, first) and _stand(step, topic, before.end, first.start, now.end):
+                samples = step.history.offsets[topic]
+                lag = samples.lag[samples.inside(now.start, now.end)][-1:]
+                hint = f"Their committed offsets stand: the lag of {lag[lag != UNKNOWN].sum():,} is no backlog."
+                models = [(MessageModel.BROADCASTING, client_id) for client_id in now.client_ids]
+                models += [(MessageModel.CLUSTERING, each) for each in before.client_ids if each not in now.client_ids]
+                hit = RuleHit(now.start, now.end, SWITCHED_TO_BROADCASTING, topic, view=now.view, weight=now.end)
+                yield replace(hit, conflicting_values=conflicting_values(models, str), hint=hint)
+
+
+def _is_other_kind(before: RebalanceInterval, now: RebalanceInterval) -> bool:
+    """Return whether members of both times ran together, or have other languages: who changes the model of the same
+    clients on purpose stops them all.
+    """
+    ran_together = not set(before.client_ids).isdisjoint(now.client_ids)
+    return ran_together or set(before.languages.values()).isdisjoint(now.languages.values())
+
+
+def _stand(step: AuditedStep, topic: str, before: int, start: int, end: int) -> bool:
+    """Return whether committed offsets of the topic advanced until `before`, and do not in `[start, end)`."""
+    samples, settled = step.history.offsets[topic], start + 2 * step.settings.cadence
+    earlier, since = samples.inside(step.window.read_from, before), samples.inside(settled, end)
+    return bool(samples.forward[earlier].any() and not samples.forward[since].any())
+
+
 def _difference(unlike: Collection[Member]) -> str | None:
     """How clients differ in a way that can matter; None: they do not. Unknown properties make no difference."""
     rules = {_rules_of(member) for member in unlike} - {None}
@@ -125,6 +165,15 @@ MIXED_CLIENTS = Rule(
             "A broadcasting consumer gets queues, but does not consume them for the group. Give each message model a "
             "separate group.",
             headline="Some consumers of {groups} broadcast, and others consume for the group",
+        ),
+        SWITCHED_TO_BROADCASTING: Cause(
+            "all members broadcast, and offsets stand that members committed before: some of these ran at the same "
+            "time, or all had another language (WARN)",
+            "Each member gets every message, and commits no offset to brokers. Unless that is intended, set the "
+            "message model of the new clients to clustering: in some versions broadcasting is the default. They then "
+            "begin at the committed offsets, and consume again what came since, unless the group is reset.",
+            headline="All consumers of {groups} broadcast now, and consumed for the group before",
+            severity=WARN,
         ),
         DIFFERENT_RULES: Cause(
             "CONSISTENT_HASH or MACHINE_ROOM_NEARBY in Go and another language; MACHINE_ROOM in Go or Java ≤ 4.7.1 "

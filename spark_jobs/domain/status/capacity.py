@@ -101,8 +101,8 @@ class GroupInStep:
     `members`: connections at its end, None: it was never replayed; `queues`: readable queues of the topic with most,
     except retry topics, at the end. `backlog_is_known`: of any queue, if any is of another topic.
     `unknown_queues`: those that count, of which it is not; `unknown_at_first`: those of which it was not at their first
-    sample only. `wrong`: the rules of what was found above INFO, the worst first. `broadcasts`: it did so whenever
-    offsets might have been seen.
+    sample only. `wrong`: the rules of what was found above INFO, the worst first. `broadcasts`: it did so after
+    the last measured interval.
     """
 
     members: int | None

@@ -148,6 +148,8 @@ def _in_step(
 ) -> capacity.GroupInStep:
     unknown = queues.unknown()
     bad = [finding for finding in _reported(findings) if finding.severity != SEVERITIES[0]]
+    broadcast = (each.end for each, _, _ in step.inside() if each.reason is Reason.BROADCASTING)
+    broadcast_until = max(broadcast, default=0)
     # Root causes first: a symptom alone says less.
     wrong = [finding.rule for finding in sorted(bad, key=lambda finding: finding.root_finding_id is not None)]
     return capacity.GroupInStep(
@@ -159,7 +161,7 @@ def _in_step(
         held_back=held_back(step, queues, unknown, findings),
         unknown_at_first=queues.unknown_at_first,
         wrong=list(dict.fromkeys(wrong)),
-        broadcasts=not step.progress and any(each.reason is Reason.BROADCASTING for each, _, _ in step.inside()),
+        broadcasts=broadcast_until > max((row.end for row in step.progress), default=0),
     )
 
 

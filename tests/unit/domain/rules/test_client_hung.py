@@ -120,6 +120,26 @@ def test_who_does_not_answer_but_commits_does_not_hang(
     assert sorted({span(hit) for hit in hits}) == found
 
 
+@pytest.mark.parametrize(
+    ("listed", "model", "answers_at", "found"),
+    [
+        ("c1", "BROADCASTING", None, []),
+        ("c1", "CLUSTERING", None, ["100-260"]),
+        ("c2", "BROADCASTING", None, ["100-260"]),
+        ("c1", "BROADCASTING", 60, ["100-260"]),
+    ],
+)
+def test_who_may_broadcast_and_never_answered_does_not_hang(
+    listed: str, model: str, answers_at: int | None, found: list[str]
+) -> None:
+    asked = [client(second, answered=False) for second in range(100, 201, 20)]
+    asked += [] if answers_at is None else [client(answers_at)]
+    said = Membership((Connection(listed),), frozenset(), frozenset(), model)
+    memberships = {"b": [Span(micros(180), micros(660), micros(660), said)]}
+    step = replace(recorded_step(asked, ALONE), memberships=memberships)
+    assert [span(hit) for hit in RULE.hits(step)] == found
+
+
 def broadcasting(
     consumed: Mapping[str, Sequence[float | None]], reason: Reason = Reason.BROADCASTING
 ) -> list[tuple[float, float, str | None]]:

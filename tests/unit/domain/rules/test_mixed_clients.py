@@ -1,5 +1,6 @@
 """Clients of one group that need not compute alike."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +11,13 @@ from spark_jobs.domain.kernel.audited_step import Disagreement
 from spark_jobs.domain.model.finding import ConflictingValue
 from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.rules.mixed_clients import MIXED_CLIENTS as RULE
-from spark_jobs.domain.rules.mixed_clients import MIXED_STRATEGIES
-from tests.support.builders import allocation, audited_step, broker_said, interval
+from spark_jobs.domain.rules.mixed_clients import MIXED_STRATEGIES, SWITCHED_TO_BROADCASTING
+from tests.support.builders import allocation, audited_step, broker_said, interval, members
+from tests.support.client_steps import recorded_step
 from tests.support.findings import rule_hit
+from tests.support.snapshots import offsets
 from tests.support.tables import cells
 from tests.support.times import micros, second_of
 
@@ -119,3 +123,46 @@ def test_a_broker_that_says_now_one_message_model_and_now_the_other() -> None:
     assert conflicts(listed(0, "CLUSTERING"), listed(20, "BROADCASTING")) == []
     assert conflicts(listed(0, "CLUSTERING"), listed(20, None), listed(40, "CLUSTERING")) == []
     assert conflicts(listed(0, "CLUSTERING"), listed(20, "BROADCASTING", "c1"), listed(40, "CLUSTERING")) == []
+
+
+@pytest.mark.parametrize(
+    ("times", "advances", "found"),
+    [
+        # Members and the reason of each time, and the seconds at which the committed offset advances.
+        ([("A B", None), ("B X", None), ("X Y", "BROADCASTING")], range(0, 190, 20), [(200, "X Y", "B", "50")]),
+        (
+            [("A B", None), ("B X", "BROADCASTING"), ("X Y", "BROADCASTING")],
+            (20,),
+            [(100, "B X", "A", "80"), (200, "X Y", "A B", "130")],
+        ),
+        ([("A B", None), ("", None), ("X Y", "BROADCASTING")], range(0, 90, 20), []),  # stopped, and started
+        ([("A B", None), ("", None), ("go", "BROADCASTING")], range(0, 90, 20), [(200, "go", "A B", "100")]),
+        ([("A B", None), ("B X", None), ("X Y", "BROADCASTING")], (), []),  # offsets of long ago
+        ([("A B", None), ("B X", None), ("X Y", "BROADCASTING")], (20, 260), []),  # somebody commits
+        ([("A B", "BROADCASTING"), ("B X", "BROADCASTING"), ("X", "BROADCASTING")], (20,), []),
+    ],
+)  # fmt: skip
+def test_members_that_broadcast_after_others_consumed_for_the_group(
+    times: Sequence[tuple[str, str | None]], advances: Iterable[int], found: object
+) -> None:
+    """Each of the times lasts 100 s. A message comes every 2 s, and a commit takes all that came."""
+    intervals = []
+    for place, (ids, reason) in enumerate(times):
+        listed = [each._replace(language="GO" if each.client_id == "go" else "JAVA") for each in members(ids)]
+        owned = None if reason else allocation(listed, "0" if listed else "-")
+        intervals.append(interval(100 * place, 100 * place + 100, listed, owned, reason=Reason(reason or "NO_ROUTE")))
+    reads = [
+        offsets(second, (second // 2, max((at for at in advances if at <= second), default=0) // 2, 1))
+        for second in range(0, 300, 20)
+    ]
+    hits = RULE.hits(recorded_step([], *intervals, read=reads))
+    got = [
+        (
+            second_of(hit.start),
+            *(" ".join(each.client_ids or ()) for each in hit.conflicting_values or ()),
+            "".join(filter(str.isdigit, hit.hint or "")),
+        )
+        for hit in hits
+        if hit.cause == SWITCHED_TO_BROADCASTING
+    ]
+    assert got == found
