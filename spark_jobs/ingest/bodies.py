@@ -106,7 +106,7 @@ def _addresses(route: Record) -> list[Columns] | None:
     addresses: list[Columns] = [
         {"broker_name": broker.required("brokerName", fields.name), "broker_id": broker_id, "address": address}
         for broker in brokers
-        for broker_id, address in broker.optional("brokerAddrs", fields.numbered_texts) or ()
+        for broker_id, address in broker.optional("brokerAddrs", partial(fields.numbered, read=fields.text)) or ()
     ]
     _check_distinct(addresses, ("broker_name", "broker_id"), "body.brokerDatas")
     return in_order(addresses)

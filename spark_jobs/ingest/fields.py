@@ -151,28 +151,15 @@ def records_by_name(value: object, path: str) -> list[tuple[str, Record]]:
     return named(value, path, Record, name)
 
 
-def numbered_integers(value: object, path: str) -> list[tuple[int, int]]:
-    """The integers of a map from integers from 0 on."""
-    return [
-        (integer(key, f"a key of {path}", range(2**31)), integer(child, f"{path}.{key}"))
-        for key, child in _numbered(value, path)
-    ]
-
-
-def numbered_texts(value: object, path: str) -> list[tuple[int, str]]:
-    """The texts of a map from integers from 0 on."""
-    return [
-        (integer(key, f"a key of {path}", range(2**63)), text(child, f"{path}.{key}"))
-        for key, child in _numbered(value, path)
-    ]
-
-
-def _numbered(value: object, path: str) -> Iterable[tuple[object, object]]:
-    """The entries of a map, with integers for keys that are digits in quotes: JSON has no other keys than text."""
-    return (
+def numbered(
+    value: object, path: str, read: Callable[[object, str], T], within: range = range(2**63)
+) -> list[tuple[int, T]]:
+    """The values of a map from integers from 0 on: digits in quotes, as JSON has no other keys than text."""
+    entries = (
         (int(key) if type(key) is str and _DIGITS.fullmatch(key) else key, child)
         for key, child in _entries(value, path)
     )
+    return [(integer(key, f"a key of {path}", within), read(child, f"{path}.{key}")) for key, child in entries]
 
 
 def keyed_records(value: object, path: str) -> list[tuple[Record, Record]]:

@@ -22,7 +22,7 @@ from schemas import (
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.window import to_micros
 from spark_jobs.ingest.recording import KINDS, NOT_LISTED
-from spark_jobs.ingest.running import PROPERTIES
+from spark_jobs.ingest.running import CONSUME_STATUS, PROCESS_QUEUE, PROPERTIES
 
 Values = Mapping[str, Any]
 Fields = dict[str, Any]
@@ -30,25 +30,10 @@ Fields = dict[str, Any]
 _NO_ROUTE: Final = "code 17 no route"
 _TIMED_OUT: Final = "RemotingTimeoutException"
 _NOT_IN_GROUP: Final = "the group does not exist in this consumer"
-#: RocketMQ's names of columns that are not the column's in camel case.
-_PROCESS_QUEUE: Final = {
-    "locked": "locked",
-    "dropped": "droped",
+_PROCESS_QUEUE: Final = {column: name for column, (name, _) in PROCESS_QUEUE.items()} | {
     "cached_count": "cachedMsgCount",
-    "cached_mib": "cachedMsgSizeInMiB",
     "cached_min_offset": "cachedMsgMinOffset",
     "cached_max_offset": "cachedMsgMaxOffset",
-    "commit_offset": "commitOffset",
-    "last_pull": "lastPullTimestamp",
-    "last_consume": "lastConsumeTimestamp",
-    "last_lock": "lastLockTimestamp",
-}
-_CONSUME_STATUS: Final = {
-    "consume_rt_ms": "consumeRT",
-    "consume_ok_tps": "consumeOKTPS",
-    "consume_failed_tps": "consumeFailedTPS",
-    "pull_rt_ms": "pullRT",
-    "pull_tps": "pullTPS",
 }
 
 
@@ -132,8 +117,8 @@ def _running(row: Values) -> tuple[str, Fields]:
         return "running", {"error": _TIMED_OUT}
     if row["in_group"] is False:
         return "running", {"error": _NOT_IN_GROUP}
-    texts = {name: _property(row[column]) for column, (name, _) in PROPERTIES.items()}
-    parts = {"properties": _text(texts)}
+    known = _renamed(row, {column: name for column, (name, _) in PROPERTIES.items()})
+    parts = {"properties": _text({name: _property(value) for name, value in known.items()})}
     if row["subscriptions"] is not None:
         parts["subscriptionSet"] = _text([_subscription(each) for each in row["subscriptions"]])
     if row["owned_queues"] is not None:
@@ -141,7 +126,7 @@ def _running(row: Values) -> tuple[str, Fields]:
     if row["lock_refused"] is not None:
         parts["lockRefused"] = _text([_queue(queue) for queue in row["lock_refused"]])
     if row["consume_status"] is not None:
-        parts["statusTable"] = _text({each["topic"]: _renamed(each, _CONSUME_STATUS) for each in row["consume_status"]})
+        parts["statusTable"] = _text({each["topic"]: _renamed(each, CONSUME_STATUS) for each in row["consume_status"]})
     return "running", {"body": _object(parts)}
 
 
@@ -193,12 +178,13 @@ def _in_camel_case(columns: Iterable[str]) -> Mapping[str, str]:
 
 
 def _renamed(row: Values, names: Mapping[str, str]) -> Fields:
-    return {name: row[column] for column, name in names.items()}
+    """The columns that are known, by these names."""
+    return {name: value for column, name in names.items() if (value := row.get(column)) is not None}
 
 
-def _property(value: object) -> str | None:
+def _property(value: object) -> str:
     """Every property of a client is a text."""
-    if value is None or isinstance(value, str):
+    if isinstance(value, str):
         return value
     return _text(_milliseconds(value) if isinstance(value, datetime) else value)
 

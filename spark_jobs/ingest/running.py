@@ -31,6 +31,26 @@ def _long(value: object, path: str) -> int:
     return _digits(fields.integer, value, path) if isinstance(value, str) else fields.integer(value, path)
 
 
+#: Columns of an owned queue, the field of RocketMQ's, and how it is read.
+PROCESS_QUEUE: Mapping[str, tuple[str, Reader]] = {
+    "locked": ("locked", fields.boolean),
+    "dropped": ("droped", fields.boolean),
+    "cached_mib": ("cachedMsgSizeInMiB", fields.int32),
+    "commit_offset": ("commitOffset", _long),
+    "last_pull": ("lastPullTimestamp", _long),
+    "last_consume": ("lastConsumeTimestamp", _long),
+    "last_lock": ("lastLockTimestamp", _long),
+}
+#: The numbers that a client measures of a topic.
+CONSUME_STATUS = {
+    "consume_rt_ms": "consumeRT",
+    "consume_ok_tps": "consumeOKTPS",
+    "consume_failed_tps": "consumeFailedTPS",
+    "pull_rt_ms": "pullRT",
+    "pull_tps": "pullTPS",
+}
+
+
 def _owned_queues(value: object, path: str) -> list[Columns]:
     """Of equal queues the last counts."""
     queues: dict[tuple[str, str, int], Columns] = {}
@@ -41,14 +61,8 @@ def _owned_queues(value: object, path: str) -> list[Columns]:
             "topic": topic,
             "broker_name": broker_name,
             "queue_id": queue_id,
-            "locked": queue.optional("locked", fields.boolean),
-            "dropped": queue.optional("droped", fields.boolean),
+            **{column: queue.optional(name, read) for column, (name, read) in PROCESS_QUEUE.items()},
             **_in_hand(queue),
-            "cached_mib": queue.optional("cachedMsgSizeInMiB", fields.int32),
-            "commit_offset": queue.optional("commitOffset", _long),
-            "last_pull": queue.optional("lastPullTimestamp", _long),
-            "last_consume": queue.optional("lastConsumeTimestamp", _long),
-            "last_lock": queue.optional("lastLockTimestamp", _long),
         }
     return in_order(queues.values())
 
@@ -83,14 +97,7 @@ def _lock_refused(value: object, path: str) -> list[Columns]:
 
 def _consume_status(value: object, path: str) -> list[Columns]:
     return in_order(
-        {
-            "topic": topic,
-            "consume_rt_ms": status.optional("consumeRT", fields.number),
-            "consume_ok_tps": status.optional("consumeOKTPS", fields.number),
-            "consume_failed_tps": status.optional("consumeFailedTPS", fields.number),
-            "pull_rt_ms": status.optional("pullRT", fields.number),
-            "pull_tps": status.optional("pullTPS", fields.number),
-        }
+        {"topic": topic} | {column: status.optional(name, fields.number) for column, name in CONSUME_STATUS.items()}
         for topic, status in fields.records_by_name(value, path)
     )
 

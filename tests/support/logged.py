@@ -1,11 +1,11 @@
 """Logs written for tests: a broker b, whose group g has consumers with ids such as a@1."""
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from schemas import MEMBERSHIP_SNAPSHOTS, Table
 from spark_jobs.ingest.logs.recorded import LogRecording, recording_of_logs
 from spark_jobs.ingest.logs.sources import LogFolder
 
@@ -55,13 +55,17 @@ def read(*folders: str | Path, recordings: Sequence[Path] = (), state_at: dateti
     return recording_of_logs(of, "c", recordings=recordings, state_at=state_at)
 
 
-def of_kind(kind: str, recording: LogRecording) -> list[dict[str, Any]]:
-    """The rows of that kind, in the order of time."""
-    return sorted((row for row in recording.rows if row["kind"] == kind), key=lambda row: row["at"])
+def rows_of(table: Table, recording: LogRecording) -> list[Mapping[str, Any]]:
+    """The rows of that table, in the order of time."""
+    return sorted((row for of, row in recording.rows if of is table), key=lambda row: row["captured_at"])
 
 
-def times(kind: str, recording: LogRecording) -> list[str]:
-    return [clock_of(row["at"]) for row in of_kind(kind, recording)]
+def times(table: Table, recording: LogRecording) -> list[str]:
+    return [time_of(row) for row in rows_of(table, recording)]
+
+
+def time_of(row: Mapping[str, Any]) -> str:
+    return f"{row['captured_at']:%H:%M:%S}"
 
 
 def alive(recording: LogRecording) -> list[tuple[str, str]]:
@@ -73,12 +77,11 @@ def alive(recording: LogRecording) -> list[tuple[str, str]]:
 def members(*folders: str | Path, recordings: Sequence[Path] = ()) -> list[tuple[str, str]]:
     """(time, members) of g at b, at each change."""
     found: list[tuple[str, str]] = []
-    for row in of_kind("connection", read(*folders, recordings=recordings)):
-        if row["group"] == "g":
-            connected = json.loads(row["body"])["connectionSet"] if "body" in row else []
-            ids = " ".join(one["clientId"][0] for one in connected)
+    for row in rows_of(MEMBERSHIP_SNAPSHOTS, read(*folders, recordings=recordings)):
+        if row["consumer_group"] == "g":
+            ids = " ".join(one["client_id"][0] for one in row["connections"])
             if not found or found[-1][1] != ids:
-                found.append((clock_of(row["at"]), ids))
+                found.append((time_of(row), ids))
     return found
 
 

@@ -17,8 +17,8 @@ class LoggedConnection(NamedTuple):
 class QueueCounts(NamedTuple):
     """How many queues of a topic a broker has, and who may read and write them (`PermName`: 4 read, 2 write)."""
 
-    read: int
-    write: int
+    read_queue_nums: int
+    write_queue_nums: int
     perm: int
 
 

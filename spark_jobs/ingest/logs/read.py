@@ -1,14 +1,13 @@
 """One log file → what it says: its events, when its process was alive, and the offsets that were committed."""
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from itertools import groupby, repeat
+from itertools import repeat
 from multiprocessing import get_context
 from os import cpu_count
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from spark_jobs.domain.model.window import Time, joined
 from spark_jobs.errors import InputFileError
@@ -53,15 +52,6 @@ def committed(logged: Iterable[tuple[Commit, int, int]]) -> Commits:
 def together(of_processes: Sequence[Commits]) -> Commits:
     """The last commits of several logs."""
     return committed((commit, *when) for commits in of_processes for commit, when in commits.items())
-
-
-def offset_rows(commits: Mapping[Commit, tuple[int, int]]) -> Iterator[dict[str, Any]]:
-    """A line of a recording per group, topic and collection interval, at the time of its last commit."""
-    for (group, topic, _), queues in groupby(sorted(commits), key=lambda commit: commit[:3]):
-        of_queues = [(commit, *commits[commit]) for commit in queues]
-        body = [[commit.broker, commit.queue_id, offset] for commit, _, offset in of_queues]
-        at = max(at for _, at, _ in of_queues)
-        yield {"kind": "committed", "at": at, "group": group, "topic": topic, "body": json.dumps(body)}
 
 
 #: A broker registers every 30 s, a proxy or client logs counts every 60 s: longer silence means that all is unknown.

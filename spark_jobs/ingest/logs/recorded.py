@@ -1,7 +1,6 @@
 """Logs → the lines of a recording, as if a recorder had asked all the time."""
 
 import gzip
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
@@ -13,12 +12,13 @@ from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.window import from_micros, to_micros
 from spark_jobs.domain.phrases import count
 from spark_jobs.ingest.files import read_lines
+from spark_jobs.ingest.lines import line, meta
 from spark_jobs.ingest.logs.entries import LogZone
 from spark_jobs.ingest.logs.events import GroupState, Listed, LoggedConnection, Subscription
 from spark_jobs.ingest.logs.members import Changed, groups_of
-from spark_jobs.ingest.logs.read import Logged, offset_rows, together
+from spark_jobs.ingest.logs.read import Logged, together
 from spark_jobs.ingest.logs.report import LogReport
-from spark_jobs.ingest.logs.rows import client_rows, membership_rows, route_rows
+from spark_jobs.ingest.logs.rows import CONNECTION, LogRow, client_rows, membership_rows, offset_rows, route_rows
 from spark_jobs.ingest.logs.sources import LogFolder, Process, processes
 from spark_jobs.ingest.logs.states import with_states
 from spark_jobs.ingest.recording import Row, outcomes
@@ -28,11 +28,12 @@ _ANY_CLUSTER: Final = "*"
 
 
 class LogRecording(NamedTuple):
-    """A recording from logs. `rows`: its lines as dicts, to be read once; `processes`: those that wrote the logs;
-    `unknown`: the groups whose members are not known for some of the time, with the brokers; `report`: what was read.
+    """A recording of the cluster from logs. `rows`: to be read once; `processes`: those that wrote the logs; `unknown`:
+    the groups whose members are not known for some of the time, with the brokers; `report`: what was read.
     """
 
-    rows: Iterator[dict[str, Any]]
+    cluster: str
+    rows: Iterator[LogRow]
     processes: Sequence[Process]
     unknown: Mapping[str, Sequence[str]]
     report: LogReport
@@ -69,13 +70,13 @@ def recording_of_logs(
     groups = {str(process.name): groups_of(process) for process in read if process.name}
     unknown = {group: _where_unknown(group, groups) for of_broker in groups.values() for group in of_broker}
     rows = chain(
-        [{"kind": "meta", "cluster": cluster, "source": "logs"}],
         membership_rows(read, groups),
         route_rows(read),
         client_rows(read, groups),
         offset_rows(together([process.commits for process in read])),
     )
-    return LogRecording(rows, read, {group: brokers for group, brokers in sorted(unknown.items()) if brokers}, report)
+    in_part = {group: brokers for group, brokers in sorted(unknown.items()) if brokers}
+    return LogRecording(cluster, rows, read, in_part, report)
 
 
 def _where_unknown(group: str, groups: Mapping[str, Mapping[str, list[Changed]]]) -> list[str]:
@@ -89,9 +90,11 @@ def _where_unknown(group: str, groups: Mapping[str, Mapping[str, list[Changed]]]
 def write_recording(recording: LogRecording, path: Path, recorded: Sequence[tuple[int, int]] = ()) -> Path:
     """Write the lines as gzip, without those of `recorded` spans (ms, inclusive): snapshots say more. The path."""
     with gzip.open(path, "wt", encoding="utf-8", compresslevel=1) as file:
-        for row in recording.rows:
-            if not any(first <= row.get("at", -1) <= last for first, last in recorded):
-                file.write(f"{json.dumps(row, ensure_ascii=False)}\n")
+        file.write(meta(cluster=recording.cluster, source="logs"))
+        for table, row in recording.rows:
+            at = to_micros(row["captured_at"]) // 1000
+            if not any(first <= at <= last for first, last in recorded):
+                file.write(line(table, row))
     return path
 
 
@@ -115,8 +118,7 @@ def with_snapshots(read: Iterable[Process], recordings: Iterable[Path]) -> None:
 
 
 def _listed(row: dict[str, Any]) -> Listed:
-    names = ("client_addr", "client_id", "language", "version")
-    members = tuple(LoggedConnection(*(member[name] for name in names)) for member in row["connections"])
+    members = tuple(LoggedConnection(*(member[name] for name in CONNECTION)) for member in row["connections"])
     subscriptions = (Subscription(*(entry[name] for name in Subscription._fields)) for entry in row["subscriptions"])
     known = {name: row[name] for name in ("consume_type", "message_model", "consume_from_where")}
     return Listed(row["consumer_group"], GroupState(members, subscriptions=tuple(subscriptions), **known))

@@ -1,28 +1,35 @@
-"""Who was connected, the routes, and the clients' reports → lines of a recording."""
+"""Who was connected, the routes, the clients' reports and the committed offsets → rows of the source tables."""
 
-import json
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final, TypeVar
 
-from spark_jobs.domain.model.message_queue import MessageQueue
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS, Table
+from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.rocketmq.strategies import STRATEGY_OF_CLASS
 from spark_jobs.ingest.logs.clients import KnownOfClient, clients_of
-from spark_jobs.ingest.logs.events import Booted, GroupState, QueueCounts, Subscription
+from spark_jobs.ingest.logs.events import Booted, GroupState
 from spark_jobs.ingest.logs.members import Changed
-from spark_jobs.ingest.logs.read import CADENCE
+from spark_jobs.ingest.logs.read import CADENCE, Commit
 from spark_jobs.ingest.logs.routes import addresses_of, presence_of, topics_of
 from spark_jobs.ingest.logs.sources import Process
 
-_NOT_ONLINE: Final = "MQBrokerException CODE: 206  DESC: no consumer of the group is in the log"
+#: The columns of a `LoggedConnection`.
+CONNECTION: Final = ("client_addr", "client_id", "language", "version")
+#: A row of a source table, by column; its cluster is null.
+LogRow = tuple[Table, Mapping[str, Any]]
 _CLASS_OF_STRATEGY: Final = {
     name: f"org.apache.rocketmq.client.consumer.rebalance.{java}" for java, name in STRATEGY_OF_CLASS.items()
 }
 
 
-def membership_rows(
-    read: Sequence[Process], groups: Mapping[str, Mapping[str, list[Changed]]]
-) -> Iterator[dict[str, Any]]:
+def _row(table: Table, at: int, **columns: Any) -> LogRow:
+    """The row of a time (milliseconds); columns that are not given are null."""
+    return table, dict.fromkeys(table.columns) | {"captured_at": from_micros(1000 * at)} | columns
+
+
+def membership_rows(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[Changed]]]) -> Iterator[LogRow]:
     """Each group's state at each broker and proxy, at each change and `CADENCE`; unnamed groups have no consumer."""
     at_all = sorted({group for of_broker in groups.values() for group in of_broker})
     for process in (process for process in read if process.name):
@@ -33,102 +40,72 @@ def membership_rows(
             changes = groups[name].get(group) or empty
             for at, state in _at_times(process.alive, [(change.at, change.state) for change in changes]):
                 if state is not None and (state.message_model or not state.members):
-                    yield {"kind": "connection", "at": at, "group": group, "broker": name} | _connection(state)
+                    columns = _columns(state if state.members else GroupState())
+                    yield _row(MEMBERSHIP_SNAPSHOTS, at, consumer_group=group, broker_name=name, **columns)
 
 
-def _connection(state: GroupState) -> dict[str, Any]:
-    if not state.members:
-        return {"error": _NOT_ONLINE}
-    body = {
-        "connectionSet": [
-            {
-                "clientAddr": member.address,
-                "clientId": member.client_id,
-                "language": member.language,
-                "version": member.version,
-            }
-            for member in sorted(state.members)
-        ],
-        "consumeFromWhere": state.consume_from_where,
-        "consumeType": state.consume_type,
-        "messageModel": state.message_model,
-        "subscriptionTable": {subscription.topic: _subscription(subscription) for subscription in state.subscriptions},
+def _columns(state: GroupState) -> dict[str, Any]:
+    return {
+        "message_model": state.message_model,
+        "consume_type": state.consume_type,
+        "consume_from_where": state.consume_from_where,
+        "connections": [dict(zip(CONNECTION, member, strict=True)) for member in sorted(state.members)],
+        "subscriptions": [subscription._asdict() for subscription in state.subscriptions],
     }
-    return {"body": _text(body)}
 
 
-def route_rows(read: Sequence[Process]) -> Iterator[dict[str, Any]]:
+def route_rows(read: Sequence[Process]) -> Iterator[LogRow]:
     """The route of each topic at each change and every `CADENCE`; no row while the queues of a broker are unknown."""
     addresses, topics, presence = addresses_of(read), topics_of(read), presence_of(read)
     for topic, brokers in topics.items():
         times = {at for broker, changes in brokers.items() for at, _ in _at_times(presence[broker].up, changes)}
         for at in sorted(times):
-            states = [(broker, presence[broker].state_at(at, changes)) for broker, changes in brokers.items()]
-            known = {broker: state.queues for broker, state in states if state is not None}
-            if len(known) == len(states):
-                queues = {broker: of_broker for broker, of_broker in sorted(known.items()) if of_broker is not None}
-                yield {"kind": "route", "at": at, "topic": topic} | _route(queues, addresses)
+            states = [(broker, presence[broker].state_at(at, changes)) for broker, changes in sorted(brokers.items())]
+            if None not in (state for _, state in states):
+                known = [(broker, state.queues) for broker, state in states if state and state.queues]
+                queues = [{"broker_name": broker, **counts._asdict()} for broker, counts in known]
+                hosts = [
+                    {"broker_name": broker, "broker_id": 0, "address": addresses[broker]}
+                    for broker, _ in known
+                    if broker in addresses
+                ]
+                yield _row(ROUTE_SNAPSHOTS, at, topic=topic, queues=queues, addresses=hosts)
 
 
-def _route(queues: Mapping[str, QueueCounts], addresses: Mapping[str, str]) -> dict[str, Any]:
-    if not queues:
-        return {"error": "MQClientException CODE: 17  DESC: no broker of the logs has the topic"}
-    queue_data = [
-        {"brokerName": broker, "readQueueNums": counts.read, "writeQueueNums": counts.write, "perm": counts.perm}
-        for broker, counts in queues.items()
-    ]
-    broker_data = ",".join(
-        f'{{"brokerName":{_text(broker)},"brokerAddrs":{{0:{_text(addresses[broker])}}}}}'
-        for broker in queues
-        if broker in addresses
-    )
-    return {"body": f'{{"queueDatas":{_text(queue_data)},"brokerDatas":[{broker_data}]}}'}
-
-
-def client_rows(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[Changed]]]) -> Iterator[dict[str, Any]]:
-    """Rows of each client's reports, to a broker or in its own log."""
+def client_rows(read: Sequence[Process], groups: Mapping[str, Mapping[str, list[Changed]]]) -> Iterator[LogRow]:
+    """Each client's reports, to a broker or in its own log: only what is known."""
     for client in clients_of(read, groups):
         for at, state in _at_times(client.alive, client.changes):
-            row = {"kind": "running", "at": at, "group": client.group, "client": client.client_id}
-            yield row | {"body": _running(state)}
+            columns = _reported(state)
+            yield _row(CLIENT_SNAPSHOTS, at, consumer_group=client.group, client_id=client.client_id, **columns)
 
 
-def _running(state: KnownOfClient) -> str:
-    """Only what is known, in fastjson's form, whose keys may be objects."""
-    parts: list[str] = []
-    properties: dict[str, str] = {}
+def _reported(state: KnownOfClient) -> dict[str, Any]:
+    classes = {_CLASS_OF_STRATEGY.get(result.strategy.partition("-")[0]) for result in state.rebalanced.values()}
+    known: dict[str, Any] = {"answered": True, "message_model": state.message_model}
     if state.subscriptions is not None:
-        parts.append(f'"subscriptionSet":{_text(list(map(_subscription, state.subscriptions)))}')
+        known["subscriptions"] = [subscription._asdict() for subscription in state.subscriptions]
     if state.rebalanced:
-        java = {_CLASS_OF_STRATEGY.get(result.strategy.partition("-")[0]) for result in state.rebalanced.values()}
-        strategy = java.pop() if len(java) == 1 else None
-        properties |= {"allocateMessageQueueStrategy": strategy} if strategy else {}
-        queues = (_text(_queue(queue)) + ":{}" for result in state.rebalanced.values() for queue in result.queues)
-        parts.append(f'"mqTable":{{{",".join(queues)}}}')
+        queues = [queue for result in state.rebalanced.values() for queue in result.queues]
+        known["strategy_class"] = classes.pop() if len(classes) == 1 else None
+        known["owned_queues"] = [queue._asdict() for queue in queues]
     if state.waits_for is not None:
-        properties["PROP_CONSUMEORDERLY"] = "true"  # no other consumer asks for locks
-        parts.append(f'"lockRefused":{_text(list(map(_queue, sorted(state.waits_for))))}')
-    if state.message_model is not None:
-        properties["messageModel"] = state.message_model
-    parts.append(f'"properties":{_text(properties)}')
-    return f"{{{','.join(parts)}}}"
+        known["consume_orderly"] = True  # no other consumer asks for locks
+        known["lock_refused"] = [queue._asdict() for queue in sorted(state.waits_for)]
+    return known
 
 
-def _queue(queue: MessageQueue) -> dict[str, Any]:
-    return {"topic": queue.topic, "brokerName": queue.broker_name, "queueId": queue.queue_id}
-
-
-def _subscription(subscription: Subscription) -> dict[str, Any]:
-    return {
-        "topic": subscription.topic,
-        "expressionType": subscription.expression_type,
-        "subString": subscription.sub_string,
-        "subVersion": subscription.sub_version,
-    }
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+def offset_rows(commits: Mapping[Commit, tuple[int, int]]) -> Iterator[LogRow]:
+    """A row per group, topic and collection interval, at the time of its last commit."""
+    unknown = dict.fromkeys(("broker_offset", "pull_offset", "last_timestamp"))
+    for (group, topic, _), queues in groupby(sorted(commits), key=lambda commit: commit[:3]):
+        last = [(commit, *commits[commit]) for commit in queues]
+        offsets = [
+            {"broker_name": commit.broker, "queue_id": commit.queue_id, "consumer_offset": offset} | unknown
+            for commit, _, offset in last
+        ]
+        at = max(at for _, at, _ in last)
+        yield _row(OFFSET_SNAPSHOTS, at, consumer_group=group, topic=topic, offsets=offsets)
 
 
 State = TypeVar("State")

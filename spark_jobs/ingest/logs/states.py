@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -132,7 +133,7 @@ def _add_offsets(file: _File) -> None:
 
 
 def _offset_table(value: object, path: str) -> list[tuple[str, list[tuple[int, int]]]]:
-    return fields.named(value, path, fields.numbered_integers)
+    return fields.named(value, path, partial(fields.numbered, read=fields.integer, within=range(2**31)))
 
 
 def _add_connections(file: _File) -> None:

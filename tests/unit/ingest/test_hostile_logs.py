@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS
 from spark_jobs.errors import InputFileError
 from spark_jobs.ingest.logs.entries import LogZone
 from spark_jobs.ingest.logs.read import read_files
@@ -19,8 +20,8 @@ from tests.support.logged import (
     connected,
     entries,
     members,
-    of_kind,
     read,
+    rows_of,
     times,
     written,
 )
@@ -57,7 +58,7 @@ def test_a_damaged_archive_is_read_up_to_there_and_then_nothing_is_known(tmp_pat
     assert members(tmp_path) == MEMBERS_OF_LIFE[:3]
     assert f"{path} is damaged, and was read up to there: Compressed file ended" in str(read(tmp_path))
     assert read(tmp_path).unknown == {"g": ["b"]}
-    assert times("connection", read(tmp_path))[-1] < "22:26:00"
+    assert times(MEMBERSHIP_SNAPSHOTS, read(tmp_path))[-1] < "22:26:00"
 
 
 def test_an_archive_that_cannot_even_be_begun(tmp_path: Path) -> None:
@@ -89,8 +90,10 @@ def test_two_applications_that_write_into_one_file(tmp_path: Path) -> None:
         "rebalanceResultSet=[MessageQueue [topic=t, brokerName=b, queueId={}]]"
     )
     written(tmp_path, "rocketmq_client.log", entries(result.format("a", 0), result.format("b", 1), every=1))
-    bodies = {row["client"]: row["body"] for row in of_kind("running", read(tmp_path))}
-    assert {client: body.count('"queueId": 1') for client, body in bodies.items()} == {"a@1": 0, "b@1": 1}
+    owned = {row["client_id"]: row["owned_queues"] for row in rows_of(CLIENT_SNAPSHOTS, read(tmp_path))}
+    assert {client: [queue["queue_id"] for queue in queues] for client, queues in owned.items()} == {
+        "a@1": [0], "b@1": [1],
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])

@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
 
+from schemas import MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.errors import InputFileError
 from spark_jobs.ingest.logs.recorded import LogRecording
-from tests.support.logged import BOOT, LIFE, clock_of, connected, entries, members, of_kind, read, times, utc, written
+from tests.support.logged import BOOT, LIFE, connected, entries, members, read, rows_of, time_of, times, utc, written
 
 #: As brokers write it: keys are integers, and groups of RocketMQ itself and the offsets of proxies are among them.
 OFFSETS = """{
@@ -57,8 +59,9 @@ def copied(folder: Path, name: str, text: str, at: str = COPIED) -> Path:
     return path
 
 
-def committed(recording: LogRecording) -> Sequence[tuple[str, str, str]]:
-    return [(clock_of(row["at"]), row["topic"], row["body"]) for row in of_kind("committed", recording)]
+def committed(recording: LogRecording) -> Sequence[tuple[str, str, Sequence[tuple[str, int, int]]]]:
+    queue = itemgetter("broker_name", "queue_id", "consumer_offset")
+    return [(time_of(row), row["topic"], [*map(queue, row["offsets"])]) for row in rows_of(OFFSET_SNAPSHOTS, recording)]
 
 
 @pytest.mark.parametrize("text", [OFFSETS, OFFSETS.replace("{0:7,1:-1", '{"0":7,"1":-1')])
@@ -66,7 +69,7 @@ def test_offsets_are_those_of_the_moment_at_which_the_file_was_written(text: str
     written(tmp_path, "broker.log", entries(*LIFE))
     path = copied(tmp_path, "store/config/consumerOffset.json", text)
     recording = read(tmp_path)
-    expected = [("22:23:00", "%RETRY%g", '[["b", 0, 0]]'), ("22:23:00", "t", '[["b", 0, 7], ["b", 1, -1]]')]
+    expected = [("22:23:00", "%RETRY%g", [("b", 0, 0)]), ("22:23:00", "t", [("b", 0, 7), ("b", 1, -1)])]
     assert committed(recording) == expected
     assert f"{path} is of 2026-11-25T22:23Z, as its own time says" in str(recording)
 
@@ -109,9 +112,9 @@ def test_a_file_that_was_copied_while_it_was_written_is_that_of_before(tmp_path:
 def test_groups_that_no_log_names_have_no_consumer_since_the_broker_started(tmp_path: Path) -> None:
     written(tmp_path, "broker.log", entries("register OK", BOOT, "register OK"))
     copied(tmp_path, "subscriptionGroup.json", '{"subscriptionGroupTable":{"g":{},"TOOLS_CONSUMER":{}}}')
-    rows = of_kind("connection", read(tmp_path))
-    assert {(row["group"], row["error"][:27]) for row in rows} == {("g", "MQBrokerException CODE: 206")}
-    assert clock_of(rows[0]["at"]) == "22:21:33"
+    rows = rows_of(MEMBERSHIP_SNAPSHOTS, read(tmp_path))
+    assert all((row["consumer_group"], row["connections"]) == ("g", []) for row in rows)
+    assert time_of(rows[0]) == "22:21:33"
 
 
 def test_of_a_group_that_no_log_names_nothing_is_known_where_the_broker_had_started_before(tmp_path: Path) -> None:
@@ -119,7 +122,7 @@ def test_of_a_group_that_no_log_names_nothing_is_known_where_the_broker_had_star
     copied(tmp_path, "subscriptionGroup.json", '{"subscriptionGroupTable":{"g":{}}}')
     recording = read(f"b={tmp_path}")
     assert recording.unknown == {"g": ["b"]}
-    assert [row["kind"] for row in recording.rows] == ["meta"]
+    assert [*recording.rows] == []
 
 
 def test_queue_counts_that_changed_after_the_log_are_reported(tmp_path: Path) -> None:
@@ -129,7 +132,7 @@ def test_queue_counts_that_changed_after_the_log_are_reported(tmp_path: Path) ->
     copied(tmp_path, "topics.json", f'{{"topicConfigTable":{table},{version}}}')
     recording = read(tmp_path)
     assert "topics.json has changed at 2026-11-26T10:46:40Z, after the log" in str(recording)
-    assert any(row["kind"] == "route" for row in recording.rows)
+    assert rows_of(ROUTE_SNAPSHOTS, recording)
 
 
 @pytest.mark.parametrize("text", [OLD_TEXT, NEW_TEXT])
@@ -148,20 +151,22 @@ def test_what_printed_connections_say(text: str, version: int, tmp_path: Path) -
     written(tmp_path, "broker.log", entries("register OK", "register OK"))
     copied(tmp_path, "connections.txt", text, "2026-11-25T22:21:00")
     recording = read(f"b={tmp_path}")
-    assert times("connection", recording) == ["22:20:33", "22:20:40", "22:21:00", "22:21:20", "22:21:33"]
-    client = f'"clientAddr": "10.2.0.7:50098", "clientId": "b@1", "language": "JAVA", "version": {version}'
-    for row in of_kind("connection", recording):
-        assert client in row["body"]
-        assert '"topic": "t", "expressionType": null, "subString": "A || B", "subVersion": null' in row["body"]
-        assert '"consumeType": "CONSUME_PASSIVELY", "messageModel": "CLUSTERING"' in row["body"]
+    assert times(MEMBERSHIP_SNAPSHOTS, recording) == ["22:20:33", "22:20:40", "22:21:00", "22:21:20", "22:21:33"]
+    client = {"client_addr": "10.2.0.7:50098", "client_id": "b@1", "language": "JAVA", "version": version}
+    subscription = {"topic": "t", "expression_type": None, "sub_string": "A || B", "sub_version": None}
+    for row in rows_of(MEMBERSHIP_SNAPSHOTS, recording):
+        assert client in row["connections"]
+        assert subscription in row["subscriptions"]
+        assert (row["consume_type"], row["message_model"]) == ("CONSUME_PASSIVELY", "CLUSTERING")
 
 
 def test_several_groups_may_be_in_one_text(tmp_path: Path) -> None:
     written(tmp_path, "broker.log", entries("register OK", "register OK"))
     other = NEW_TEXT.replace("%RETRY%g", "%RETRY%h").replace("b@1", "x@1")
     copied(tmp_path, "all.txt", NEW_TEXT + other, "2026-11-25T22:21:00")
-    rows = of_kind("connection", read(f"b={tmp_path}"))
-    assert {(row["group"], "x@1" in row["body"]) for row in rows} == {("g", False), ("h", True)}
+    rows = rows_of(MEMBERSHIP_SNAPSHOTS, read(f"b={tmp_path}"))
+    ids = {(row["consumer_group"], *(each["client_id"] for each in row["connections"])) for row in rows}
+    assert ids == {("g", "b@1"), ("h", "x@1")}
 
 
 def test_a_group_that_is_not_online_has_no_member_before_its_next_one(tmp_path: Path) -> None:
@@ -191,7 +196,7 @@ def test_whose_state_a_file_has(tmp_path: Path) -> None:
     copied(tmp_path, "one/config/consumerOffset.json", OFFSETS, "2026-11-25T22:21:45")
     copied(tmp_path, "dc1_b2/consumerOffset.json", OFFSETS.replace("0:7", "0:9"), "2026-11-25T22:21:45")
     found = committed(read(tmp_path))
-    assert ("22:21:45", "t", '[["b", 0, 7], ["b", 1, -1], ["dc1@b2", 0, 9], ["dc1@b2", 1, -1]]') in found
+    assert ("22:21:45", "t", [("b", 0, 7), ("b", 1, -1), ("dc1@b2", 0, 9), ("dc1@b2", 1, -1)]) in found
     copied(tmp_path, "consumerOffset.json", OFFSETS)
     with pytest.raises(InputFileError, match="does not say of which broker with logs it is: name it, --logs BROKER="):
         read(tmp_path)

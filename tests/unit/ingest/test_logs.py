@@ -6,12 +6,15 @@ import gzip
 import json
 from collections.abc import Sequence
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
 
+from schemas import CLIENT_SNAPSHOTS, MEMBERSHIP_SNAPSHOTS, OFFSET_SNAPSHOTS, ROUTE_SNAPSHOTS
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.errors import InputFileError, UsageError
+from spark_jobs.ingest.files import read_lines
 from spark_jobs.ingest.logs.entries import FileClock, LogFile, LogZone
 from spark_jobs.ingest.logs.events import (
     Booted,
@@ -36,18 +39,19 @@ from spark_jobs.ingest.logs.events import (
 )
 from spark_jobs.ingest.logs.lines import events
 from spark_jobs.ingest.logs.recorded import write_recording
+from spark_jobs.ingest.recording import Row, outcomes
 from tests.support.logged import (
     BOOT,
     LIFE,
     MEMBERS_OF_LIFE,
     alive,
-    clock_of,
     closed,
     connected,
     entries,
     members,
-    of_kind,
     read,
+    rows_of,
+    time_of,
     times,
     utc,
     written,
@@ -326,7 +330,7 @@ def test_one_snapshot_makes_all_of_it_known(tmp_path: Path) -> None:
 def test_nothing_is_known_of_the_time_without_lines(tmp_path: Path) -> None:
     written(tmp_path, "broker.log", [*entries(BOOT, connected("a")), *entries("register OK", start=600)])
     recording = read(tmp_path)
-    assert times("connection", recording) == ["22:20:33", "22:20:40", "22:21:00", "22:21:20", "22:21:33"]
+    assert times(MEMBERSHIP_SNAPSHOTS, recording) == ["22:20:33", "22:20:40", "22:21:00", "22:21:20", "22:21:33"]
     known = "b: 2026-11-25T22:20:33Z/2026-11-25T22:21:33Z and 2026-11-25T22:30:33Z/2026-11-25T22:30:33Z"
     assert known in str(recording)
 
@@ -335,9 +339,8 @@ def test_recorded_snapshots_are_better_than_logs(tmp_path: Path) -> None:
     written(tmp_path, "broker.log", entries(BOOT, connected("a"), "register OK"))
     first, last = (int(utc(f"2026-11-25T{clock}").timestamp() * 1000) for clock in ("22:20:50", "22:22:10"))
     path = write_recording(read(tmp_path), tmp_path / "logs.jsonl.gz", [(first, last)])
-    with gzip.open(path, "rt") as file:
-        kept = [clock_of(row["at"]) for row in map(json.loads, file) if row["kind"] == "connection"]
-    assert kept == ["22:20:33", "22:20:40", "22:22:20", "22:22:33"]
+    kept = [each.values for each in outcomes(read_lines(path)) if isinstance(each, Row)]
+    assert [time_of(row) for row in kept if "connections" in row] == ["22:20:33", "22:20:40", "22:22:20", "22:22:33"]
 
 
 def test_queues_of_topics_are_those_of_the_configuration_and_its_changes(tmp_path: Path) -> None:
@@ -346,9 +349,9 @@ def test_queues_of_topics_are_those_of_the_configuration_and_its_changes(tmp_pat
     table = {"topicConfigTable": {"u": {"readQueueNums": 3, "writeQueueNums": 3, "perm": 6}}}
     written(tmp_path, "config/topics.json", [json.dumps(table)])
     routes = {}
-    for row in of_kind("route", read(f"b={tmp_path}")):
-        (queues,) = json.loads(row["body"].replace("{0:", '{"0":'))["queueDatas"]
-        routes[row["topic"], clock_of(row["at"])] = queues["readQueueNums"]
+    for row in rows_of(ROUTE_SNAPSHOTS, read(f"b={tmp_path}")):
+        (queues,) = row["queues"]
+        routes[row["topic"], time_of(row)] = queues["read_queue_nums"]
     assert (routes["t", "22:20:33"], routes["t", "22:21:33"], routes["u", "22:21:33"]) == (8, 4, 3)
 
 
@@ -362,9 +365,9 @@ def test_a_wait_for_a_lock_lasts_until_the_client_has_it_or_asks_no_more(tmp_pat
     lines = [BOOT, connected("a"), refused.format(1), refused.format(1), got.format(1), "register OK"]
     written(tmp_path, "broker.log", entries(*lines, every=20))
     written(tmp_path, "lock.log", entries(refused.format(2), start=40))
-    running = [(row["at"], json.loads(row["body"])) for row in of_kind("running", read(tmp_path))]
-    assert all(body["properties"] == {"PROP_CONSUMEORDERLY": "true"} for _, body in running)
-    waiting = [(clock_of(at), [queue["queueId"] for queue in body["lockRefused"]]) for at, body in running]
+    running = rows_of(CLIENT_SNAPSHOTS, read(tmp_path))
+    assert all(row["consume_orderly"] for row in running)
+    waiting = [(time_of(row), [queue["queue_id"] for queue in row["lock_refused"]]) for row in running]
     changes = [now for before, now in pairwise([("", [0]), *waiting]) if before[1] != now[1]]
     assert changes == [("22:21:13", [1, 2]), ("22:21:33", [1]), ("22:21:53", [])]
 
@@ -373,14 +376,13 @@ def test_a_member_that_broadcasts_among_others_is_known_by_its_own_model(tmp_pat
     """And the group does not broadcast, whoever connected last; without such a member no client says a model."""
     casts = connected("b").replace("CLUSTERING", "BROADCASTING")
     written(tmp_path / "mixed", "broker.log", entries(BOOT, connected("a"), casts, closed("b"), "register OK"))
-    listed = of_kind("connection", read(tmp_path / "mixed"))
-    bodies = [json.loads(row["body"]) for row in listed if "body" in row]
-    assert {body["messageModel"] for body in bodies} == {"CLUSTERING"}
-    said = of_kind("running", read(tmp_path / "mixed"))
-    models = {row["client"]: json.loads(row["body"])["properties"] for row in said}
-    assert models == {"a@1": {"messageModel": "CLUSTERING"}, "b@1": {"messageModel": "BROADCASTING"}}
+    listed = rows_of(MEMBERSHIP_SNAPSHOTS, read(tmp_path / "mixed"))
+    assert {row["message_model"] for row in listed if row["connections"]} == {"CLUSTERING"}
+    said = rows_of(CLIENT_SNAPSHOTS, read(tmp_path / "mixed"))
+    models = {row["client_id"]: row["message_model"] for row in said}
+    assert models == {"a@1": "CLUSTERING", "b@1": "BROADCASTING"}
     written(tmp_path / "alike", "broker.log", entries(BOOT, connected("a"), connected("b"), "register OK"))
-    assert of_kind("running", read(tmp_path / "alike")) == []
+    assert rows_of(CLIENT_SNAPSHOTS, read(tmp_path / "alike")) == []
 
 
 def test_offsets_are_those_of_the_last_commit_in_each_cadence(tmp_path: Path) -> None:
@@ -395,9 +397,11 @@ def test_offsets_are_those_of_the_last_commit_in_each_cadence(tmp_path: Path) ->
     lines = entries(*commits, every=5)  # at :33 :38 :43 :48 :53
     written(tmp_path, "rocketmq_client.log", lines[:4])
     written(tmp_path, "otherdays/rocketmq_client.1.log", lines[2:])
-    expected = [("22:20:38", [["b", 0, 5], ["b", 1, 7]]), ("22:20:53", [["b", 0, 9], ["b", 1, 8]])]
-    committed = of_kind("committed", read(tmp_path))
-    assert [(clock_of(row["at"]), json.loads(row["body"])) for row in committed] == expected
+    queue = itemgetter("broker_name", "queue_id", "consumer_offset")
+    committed = rows_of(OFFSET_SNAPSHOTS, read(tmp_path))
+    assert [(time_of(row), [*map(queue, row["offsets"])]) for row in committed] == [
+        ("22:20:38", [("b", 0, 5), ("b", 1, 7)]), ("22:20:53", [("b", 0, 9), ("b", 1, 8)]),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -446,8 +450,8 @@ RESTART = [
 
 def _routes(folder: Path) -> list[tuple[str, int]]:
     """(time, queues of t), at each change."""
-    rows = of_kind("route", read(folder))
-    counts = [(clock_of(row["at"]), row.get("body", "").count('"brokerName": "b"')) for row in rows]
+    rows = rows_of(ROUTE_SNAPSHOTS, read(folder))
+    counts = [(time_of(row), sum(queue["broker_name"] == "b" for queue in row["queues"])) for row in rows]
     return [now for before, now in pairwise([("", -1), *counts]) if before[1] != now[1]]
 
 
@@ -471,7 +475,9 @@ def test_the_route_is_unknown_while_the_log_of_one_of_its_brokers_has_a_gap(tmp_
     other = [BOOT.replace("[b,", "[x,"), *RESTART[1:2], *(["register OK"] * 14)]
     written(tmp_path, "x/broker.log", entries(*other))
     recording = read(tmp_path)
-    known, rows = {*times("route", recording)}, of_kind("route", recording)
+    rows = rows_of(ROUTE_SNAPSHOTS, recording)
+    known = {*map(time_of, rows)}
     assert {"22:25:00", "22:35:33"} <= known
     assert not {"22:25:20", "22:35:00"} & known
-    assert all('"brokerName": "b"' in row["body"] for row in rows if clock_of(row["at"]) >= "22:21:33")
+    names = [{queue["broker_name"] for queue in row["queues"]} for row in rows if time_of(row) >= "22:21:33"]
+    assert all("b" in brokers for brokers in names)
