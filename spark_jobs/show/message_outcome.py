@@ -203,74 +203,61 @@ _FOLLOWED = {
 }
 _NOT_BY_MEMBERS = {*HANDED_OUT, Reason.CONSUMED_THROUGH_PROXY}
 _O = MessageOutcome
-#: The first line that applies is the outcome, with its reason.
-OUTCOMES: Sequence[tuple[MessageOutcome, str, Callable[[MessageFacts], object]]] = (
-    (_O.UNKNOWN, "END_FELL", lambda f: f.times.end_fell),
-    (_O.NOT_STORED, "BEYOND_THE_END", lambda f: f.times.stored_after and not f.times.stored_by),
-    (_O.UNKNOWN, "BROADCASTING", lambda f: Reason.BROADCASTING in f.reasons),
-    (_O.UNKNOWN, "HANDED_OUT", lambda f: f.reasons & _NOT_BY_MEMBERS),
-    (_O.UNKNOWN, "SNAPSHOTS_DELETED", lambda f: f.kept_since and not (f.times.stored_after or f.times.passed_after)),
-    (_O.UNKNOWN, "NO_SAMPLES", lambda f: not f.times.newest or f.times.newest < (f.times.stored_after or 0)),
-    (_O.LOST, "JUMPED_TO_OLDEST", lambda f: f.skipped == messages_skipped.LOST and f.times.is_deleted),
-    (_O.UNKNOWN, "SKIPPED_OR_CONSUMED", lambda f: f.skipped == messages_skipped.SKIPPED_OR_CONSUMED),
-    (_O.SKIPPED, "JUMPED_OVER", lambda f: f.skipped not in (None, messages_skipped.LOST)),
-    (_O.LOST, "DELETED", lambda f: f.times.deleted_by),
-    (_O.WAITING, "NOT_PASSED", lambda f: not f.times.passed_by),
-    (_O.UNKNOWN, "FIRST_COMMIT", lambda f: f.times.is_first),
-    (_O.UNKNOWN, "PASSED_BEFORE", lambda f: not f.times.passed_after),
-    (_O.UNKNOWN, "FILTERED", lambda f: f.is_filtered),
-    (_O.UNKNOWN, "GAP", lambda f: (f.times.passed_by or 0) - (f.times.passed_after or 0) > f.max_gap),
-    (_O.WAITING, "WENT_BACK", lambda f: f.times.went_back_at and not f.times.passed_again_by),
-    (_O.CONSUMED_TWICE, "WENT_BACK", lambda f: f.times.went_back_at and f.rewound in _FOLLOWED),
-    (_O.CONSUMED_TWICE, "TWO_OWNERS", lambda f: f.has_two_owners),
-    (_O.MAYBE_CONSUMED_TWICE, "WENT_BACK", lambda f: f.times.went_near_at),
-    (_O.MAYBE_CONSUMED_TWICE, "OWNER_CHANGED", lambda f: not f.has_one_owner),
-    (_O.CONSUMED, "PASSED", lambda _: True),
-)
-#: By outcome and reason a sentence; a name in braces is a time.
-SENTENCES: Mapping[tuple[str, str], str] = {
-    (_O.UNKNOWN, "BROADCASTING"): "Each member of a broadcasting group has its own offset, which no broker knows.",
-    (_O.UNKNOWN, "HANDED_OUT"): "Brokers or proxies hand out the messages (POP, gRPC): an offset beyond it shows that "
-    "it was handed out, not that it was consumed.",
-    (_O.UNKNOWN, "SNAPSHOTS_DELETED"): "Snapshots before {kept_since} were deleted by retention; results are kept.",
-    (_O.UNKNOWN, "END_FELL"): "The queue ended beyond it before, and does no more: the broker lost its last messages, "
-    "or the topic was created again.",
-    (_O.NOT_STORED, "BEYOND_THE_END"): "The queue ended before it at {stored_after}, the last sample.",
-    (_O.UNKNOWN, "NO_SAMPLES"): "No sample since it was stored shows a committed offset.",
-    (_O.LOST, "JUMPED_TO_OLDEST"): "The broker deleted it, and by {passed_by} the offset jumped to the oldest message "
-    "(MESSAGES_SKIPPED).",
-    (_O.UNKNOWN, "SKIPPED_OR_CONSUMED"): "The offset jumped over it by {passed_by}: it was skipped, or consumed very "
-    "fast (MESSAGES_SKIPPED).",
-    (
-        _O.SKIPPED,
-        "JUMPED_OVER",
-    ): "The offset jumped over it by {passed_by}, and no consumption explains that (MESSAGES_SKIPPED).",
-    (_O.LOST, "DELETED"): "The queue began beyond it by {deleted_by}, when the offset was not beyond it.",
-    (_O.WAITING, "NOT_PASSED"): "The committed offset was not beyond it at {newest}, the last sample.",
-    (_O.UNKNOWN, "FIRST_COMMIT"): "The first committed offset, of {passed_by}, is beyond it: the group consumed it, or "
-    "began after it.",
-    (_O.UNKNOWN, "PASSED_BEFORE"): "The committed offset was beyond it at {passed_by} already, the first sample.",
-    (_O.UNKNOWN, "FILTERED"): "The group subscribes to some of the messages, by tags or SQL: this may be another one.",
-    (_O.UNKNOWN, "GAP"): "It was passed between {passed_after} and {passed_by}, without a sample in between.",
-    (
-        _O.WAITING,
-        "WENT_BACK",
-    ): "It was passed by {passed_by}, and the offset went back by {went_back_at}: it waits again.",
-    (_O.CONSUMED_TWICE, "WENT_BACK"): "It was passed by {passed_by}, the offset went back by {went_back_at} "
-    "(OFFSET_REWOUND), and it was passed again by {passed_again_by}.",
-    (
-        _O.CONSUMED_TWICE,
-        "TWO_OWNERS",
-    ): "It was passed between {passed_after} and {passed_by}, while several connections "
-    "owned the queue, and each consumes every message.",
-    (_O.MAYBE_CONSUMED_TWICE, "WENT_BACK"): "It was passed by {passed_by}, and later the offset went back: consumers "
-    "may have begun before it, or kept their own offset.",
-    (_O.MAYBE_CONSUMED_TWICE, "OWNER_CHANGED"): "It was passed between {passed_after} and {passed_by}. Another "
-    "member may have had it before: the owner changed, or is not known.",
-    (_O.CONSUMED, "PASSED"): "It was passed between {passed_after} and {passed_by}, with one owner all the time.",
-}
+#: The first line that applies is the outcome, with its reason; in its sentence a name in braces is a time.
+OUTCOMES: Sequence[tuple[MessageOutcome, str, Callable[[MessageFacts], object], str]] = (
+    (_O.UNKNOWN, "END_FELL", lambda f: f.times.end_fell,
+     "The queue ended beyond it before, and does no more: the broker lost its last messages, or the topic was created "
+     "again."),
+    (_O.NOT_STORED, "BEYOND_THE_END", lambda f: f.times.stored_after and not f.times.stored_by,
+     "The queue ended before it at {stored_after}, the last sample."),
+    (_O.UNKNOWN, "BROADCASTING", lambda f: Reason.BROADCASTING in f.reasons,
+     "Each member of a broadcasting group has its own offset, which no broker knows."),
+    (_O.UNKNOWN, "HANDED_OUT", lambda f: f.reasons & _NOT_BY_MEMBERS,
+     "Brokers or proxies hand out the messages (POP, gRPC): an offset beyond it shows that it was handed out, not that "
+     "it was consumed."),
+    (_O.UNKNOWN, "SNAPSHOTS_DELETED", lambda f: f.kept_since and not (f.times.stored_after or f.times.passed_after),
+     "Snapshots before {kept_since} were deleted by retention; results are kept."),
+    (_O.UNKNOWN, "NO_SAMPLES", lambda f: not f.times.newest or f.times.newest < (f.times.stored_after or 0),
+     "No sample since it was stored shows a committed offset."),
+    (_O.LOST, "JUMPED_TO_OLDEST", lambda f: f.skipped == messages_skipped.LOST and f.times.is_deleted,
+     "The broker deleted it, and by {passed_by} the offset jumped to the oldest message (MESSAGES_SKIPPED)."),
+    (_O.UNKNOWN, "SKIPPED_OR_CONSUMED", lambda f: f.skipped == messages_skipped.SKIPPED_OR_CONSUMED,
+     "The offset jumped over it by {passed_by}: it was skipped, or consumed very fast (MESSAGES_SKIPPED)."),
+    (_O.SKIPPED, "JUMPED_OVER", lambda f: f.skipped not in (None, messages_skipped.LOST),
+     "The offset jumped over it by {passed_by}, and no consumption explains that (MESSAGES_SKIPPED)."),
+    (_O.LOST, "DELETED", lambda f: f.times.deleted_by,
+     "The queue began beyond it by {deleted_by}, when the offset was not beyond it."),
+    (_O.WAITING, "NOT_PASSED", lambda f: not f.times.passed_by,
+     "The committed offset was not beyond it at {newest}, the last sample."),
+    (_O.UNKNOWN, "FIRST_COMMIT", lambda f: f.times.is_first,
+     "The first committed offset, of {passed_by}, is beyond it: the group consumed it, or began after it."),
+    (_O.UNKNOWN, "PASSED_BEFORE", lambda f: not f.times.passed_after,
+     "The committed offset was beyond it at {passed_by} already, the first sample."),
+    (_O.UNKNOWN, "FILTERED", lambda f: f.is_filtered,
+     "The group subscribes to some of the messages, by tags or SQL: this may be another one."),
+    (_O.UNKNOWN, "GAP", lambda f: (f.times.passed_by or 0) - (f.times.passed_after or 0) > f.max_gap,
+     "It was passed between {passed_after} and {passed_by}, without a sample in between."),
+    (_O.WAITING, "WENT_BACK", lambda f: f.times.went_back_at and not f.times.passed_again_by,
+     "It was passed by {passed_by}, and the offset went back by {went_back_at}: it waits again."),
+    (_O.CONSUMED_TWICE, "WENT_BACK", lambda f: f.times.went_back_at and f.rewound in _FOLLOWED,
+     "It was passed by {passed_by}, the offset went back by {went_back_at} (OFFSET_REWOUND), and it was passed again "
+     "by {passed_again_by}."),
+    (_O.CONSUMED_TWICE, "TWO_OWNERS", lambda f: f.has_two_owners,
+     "It was passed between {passed_after} and {passed_by}, while several connections owned the queue, and each "
+     "consumes every message."),
+    (_O.MAYBE_CONSUMED_TWICE, "WENT_BACK", lambda f: f.times.went_near_at,
+     "It was passed by {passed_by}, and later the offset went back: consumers may have begun before it, or kept their "
+     "own offset."),
+    (_O.MAYBE_CONSUMED_TWICE, "OWNER_CHANGED", lambda f: not f.has_one_owner,
+     "It was passed between {passed_after} and {passed_by}. Another member may have had it before: the owner changed, "
+     "or is not known."),
+    (_O.CONSUMED, "PASSED", lambda _: True,
+     "It was passed between {passed_after} and {passed_by}, with one owner all the time."),
+)  # fmt: skip
+#: The sentence of each outcome and reason.
+SENTENCES: Mapping[tuple[str, str], str] = {(outcome, reason): says for outcome, reason, _, says in OUTCOMES}
 
 
 def outcome_of(facts: MessageFacts) -> tuple[MessageOutcome, str]:
     """The outcome and reason of the first line of the table that applies."""
-    return next((outcome, reason) for outcome, reason, applies in OUTCOMES if applies(facts))
+    return next((outcome, reason) for outcome, reason, applies, _ in OUTCOMES if applies(facts))

@@ -107,56 +107,44 @@ class _Families(Collector):
         return self._families
 
 
-#: By name, without the prefix, what a gauge of a group means.
-_GROUP_GAUGES = {
-    "step_end_timestamp_seconds": "End of the newest audited step of the group, in seconds since 1970",
-    "observed_ratio": "Share of that step in which the group was observed, from 0 to 1",
-    "members": "Connections when last replayed in that step, or last listed if the group broadcasts; absent: never",
-    "queues": "Readable queues at that time, except retry topics",
-    "unassigned_queues": "Of these, queues without an owner",
-    "unassigned_queue_seconds": "Time of its queues without an owner in that step, added up; absent: never replayed",
-    "double_owned_queues": "Of these, queues with several owners that each get every message",
-    "backlog_known": "1: the backlog of at least one queue is known at the end of that step; 0: of none",
-    "backlog_messages": "Messages waiting at the end of that step, in queues whose backlog is known; absent: unknown",
-    "backlog_peak_messages": "The most messages that waited at one moment of that step; absent: unknown",
-    "backlog_unknown_queues": "Queues whose backlog is unknown: no offset was committed, or none was read",
-    "oldest_message_seconds": "Highest age of the oldest message that waited in that step; absent: none, or unknown",
-    "utilization_ratio": "Messages produced in that step as a part of what the members can consume; absent: unknown",
-    "headroom_messages_per_second": "Messages per second that could be produced in addition before the first member "
-    "falls behind; absent: unknown",
-    "catch_up_seconds": "Until the last queue has caught up, at the pace of the last samples; +Inf: never; absent: "
-    "unknown",
-    "retention_left_seconds": "Until the broker may delete the first message that waits; absent: none does, or unknown",
-}
+#: By name, without the prefix, the value of a gauge of a group (None: absent), and what it means.
+_GROUP_GAUGES: Mapping[str, tuple[Callable[[Row], float | None], str]] = {
+    "step_end_timestamp_seconds": (lambda row: row["step_end"].timestamp(),
+        "End of the newest audited step of the group, in seconds since 1970"),
+    "observed_ratio": (itemgetter("observed"), "Share of that step in which the group was observed, from 0 to 1"),
+    "members": (itemgetter("member_count"),
+        "Connections when last replayed in that step, or last listed if the group broadcasts; absent: never"),
+    "queues": (itemgetter("queue_count"), "Readable queues at that time, except retry topics"),
+    "unassigned_queues": (itemgetter("unassigned_queues"), "Of these, queues without an owner"),
+    "unassigned_queue_seconds": (lambda row: row.get("unassigned_queue_seconds"),
+        "Time of its queues without an owner in that step, added up; absent: never replayed"),
+    "double_owned_queues": (itemgetter("double_owned_queues"),
+        "Of these, queues with several owners that each get every message"),
+    "backlog_known": (lambda row: int(row["backlog_end"] is not None),
+        "1: the backlog of at least one queue is known at the end of that step; 0: of none"),
+    "backlog_messages": (itemgetter("backlog_end"),
+        "Messages waiting at the end of that step, in queues whose backlog is known; absent: unknown"),
+    "backlog_peak_messages": (lambda row: row.get("backlog_max"),
+        "The most messages that waited at one moment of that step; absent: unknown"),
+    "backlog_unknown_queues": (itemgetter("unknown_queues"),
+        "Queues whose backlog is unknown: no offset was committed, or none was read"),
+    "oldest_message_seconds": (lambda row: row["oldest_message_ms"] and row["oldest_message_ms"] / 1000,
+        "Highest age of the oldest message that waited in that step; absent: none, or unknown"),
+    "utilization_ratio": (itemgetter("utilization"),
+        "Messages produced in that step as a part of what the members can consume; absent: unknown"),
+    "headroom_messages_per_second": (itemgetter("headroom_messages_per_second"),
+        "Messages per second that could be produced in addition before the first member falls behind; absent: unknown"),
+    "catch_up_seconds": (lambda row: inf if row["catches_up"] is False else row["catch_up_seconds"],
+        "Until the last queue has caught up, at the pace of the last samples; +Inf: never; absent: unknown"),
+    "retention_left_seconds": (itemgetter("retention_left_seconds"),
+        "Until the broker may delete the first message that waits; absent: none does, or unknown"),
+}  # fmt: skip
 
 
 def _group_gauges(groups: Sequence[Row]) -> Iterator[GaugeMetricFamily]:
-    values_per_group = {group_of(row): _values(row) for row in groups}
-    for name, meaning in _GROUP_GAUGES.items():
-        samples = {group: values[name] for group, values in values_per_group.items()}
-        yield _gauge(name, meaning, GROUP, {group: value for group, value in samples.items() if value is not None})
-
-
-def _values(row: Row) -> dict[str, float | None]:
-    """By name of a gauge its value."""
-    return {
-        "step_end_timestamp_seconds": row["step_end"].timestamp(),
-        "observed_ratio": row["observed"],
-        "members": row["member_count"],
-        "queues": row["queue_count"],
-        "unassigned_queues": row["unassigned_queues"],
-        "unassigned_queue_seconds": row.get("unassigned_queue_seconds"),
-        "double_owned_queues": row["double_owned_queues"],
-        "backlog_known": int(row["backlog_end"] is not None),
-        "backlog_messages": row["backlog_end"],
-        "backlog_peak_messages": row.get("backlog_max"),
-        "oldest_message_seconds": None if row["oldest_message_ms"] is None else row["oldest_message_ms"] / 1000,
-        "backlog_unknown_queues": row["unknown_queues"],
-        "utilization_ratio": row["utilization"],
-        "headroom_messages_per_second": row["headroom_messages_per_second"],
-        "catch_up_seconds": inf if row["catches_up"] is False else row["catch_up_seconds"],
-        "retention_left_seconds": row["retention_left_seconds"],
-    }
+    for name, (value_of, meaning) in _GROUP_GAUGES.items():
+        values = {group_of(row): value for row in groups if (value := value_of(row)) is not None}
+        yield _gauge(name, meaning, GROUP, values)
 
 
 #: By name what a gauge of incidents means that has a value for every cluster, rule and severity, 0 included.
