@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schemas import FINDINGS, OUTPUTS, SOURCES, Table
-from spark_jobs.api.answers import Explanation, FleetSize, GroupPlan, GroupRollout, GroupSize, Report, WhatIf
+from spark_jobs.api.answers import Explanation, Report
 from spark_jobs.api.errors import check_no_connect, only_own_errors
 from spark_jobs.config import Configuration
 from spark_jobs.config.file import load
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from spark_jobs.domain.incidents.values import Incident
     from spark_jobs.pipeline.run_record import RunRecord
     from spark_jobs.pipeline.run_spec import RunSpec
+    from spark_jobs.show.what_if import FleetSize, GroupPlan, GroupRollout, GroupSize, WhatIf
 
 #: A time in UTC, or as ISO 8601: without an offset it is UTC.
 Moment = datetime | str
@@ -221,7 +222,7 @@ class AuditedWarehouse:
         if unknown := options.keys() - CASE_OPTIONS:
             raise TypeError(f"what_if has no {', '.join(sorted(unknown))}: its options are {', '.join(CASE_OPTIONS)}")
         wanted = cases_of(case_words(options), cases)
-        return WhatIf(*what_if(self.stored, self._scope(group, cluster, since, until), wanted, self.progress))
+        return what_if(self.stored, self._scope(group, cluster, since, until), wanted, self.progress)
 
     def plan(
         self, group: str, members: int, *, cluster: str | None = None, since: Since = None, until: Until = None
@@ -229,7 +230,7 @@ class AuditedWarehouse:
         """The group as it was at last, with up to so many members less and more."""
         from spark_jobs.show.what_if import planned
 
-        return GroupPlan(*planned(self.stored, self._scope(group, cluster, since, until), members, self.progress))
+        return planned(self.stored, self._scope(group, cluster, since, until), members, self.progress)
 
     def rollout(
         self, group: str, *orders: str, cluster: str | None = None, since: Since = None, until: Until = None
@@ -241,7 +242,7 @@ class AuditedWarehouse:
         from spark_jobs.what_if.rollout import ORDERS
 
         scope = self._scope(group, cluster, since, until)
-        return GroupRollout(*rollout(self.stored, scope, orders or [*ORDERS], self.progress))
+        return rollout(self.stored, scope, orders or [*ORDERS], self.progress)
 
     def size(
         self,
@@ -265,7 +266,7 @@ class AuditedWarehouse:
 
         scope = self._scope(group, cluster, _a_day_or(since, until), until)
         goals = Goals(utilization, backlog, drained)
-        return GroupSize(*sized(self.stored, scope, goals, load, self.progress))
+        return sized(self.stored, scope, goals, load, self.progress)
 
     def fleet_size(
         self,
@@ -283,7 +284,7 @@ class AuditedWarehouse:
         from spark_jobs.show.what_if import fleet_needs
 
         scope = self._scope(None, cluster, _a_day_or(since, until), until)
-        return FleetSize(*fleet_needs(self.stored, scope, utilization, load, spare, self.progress))
+        return fleet_needs(self.stored, scope, utilization, load, spare, self.progress)
 
     def trends(self, group: str | None = None, *, cluster: str | None = None, days: int = 28) -> Trends:
         """How every group fared week by week, what got worse first: a row per group and week."""

@@ -12,8 +12,8 @@ from spark_jobs.cli.tables import Column, measure, show_table
 from spark_jobs.cli.terminal import print_line
 from spark_jobs.domain.model.intervals import Interval, duration_text
 from spark_jobs.domain.phrases import UNKNOWN, backlog_bound, count, number_text, percent_text, rate_text
-from spark_jobs.show.what_if import GroupSteps
-from spark_jobs.what_if.size import FleetNeed, GoalSize, Size, SizeOutcome, SizeVerdict
+from spark_jobs.show.what_if import GroupSize
+from spark_jobs.what_if.size import FleetNeed, GoalSize, SizeOutcome, SizeVerdict
 
 _SIZE_NOTE = (
     "The fewest members for each goal, none of them spare, with client ids and subscriptions in order. Busiest member: "
@@ -22,8 +22,9 @@ _SIZE_NOTE = (
 )
 
 
-def show_size(console: Console, group: GroupSteps, needed: Size) -> None:
+def show_size(console: Console, answer: GroupSize) -> None:
     """The group as it was first, then the smallest one for each goal."""
+    group, needed = answer.group, answer.size
     peak = f"a peak of {rate_text(needed.peak)} messages/s over five minutes"
     had = f"{count(needed.members, 'member')}, {count(needed.queues, 'queue')}, {peak}"
     observed = _observed(group.interval, needed.observed_share)
@@ -34,8 +35,9 @@ def show_size(console: Console, group: GroupSteps, needed: Size) -> None:
         print_line(console, f"This is no recommendation: {needed.reason}.")
 
 
-def size_document(group: GroupSteps, needed: Size) -> dict[str, Any]:
+def size_document(answer: GroupSize) -> dict[str, Any]:
     """For `as_json`; a goal that no group reaches has null as its group."""
+    group, needed = answer.group, answer.size
     return {
         "cluster": group.cluster,
         "consumer_group": group.consumer_group,

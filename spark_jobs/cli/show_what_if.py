@@ -14,11 +14,11 @@ from spark_jobs.domain.model.statuses import LagQuality
 from spark_jobs.domain.model.window import from_micros
 from spark_jobs.domain.phrases import UNKNOWN, backlog_bound, count, number_text, rate_text
 from spark_jobs.installation import documentation
-from spark_jobs.show.what_if import GroupSteps
+from spark_jobs.show.what_if import GroupPlan, GroupRollout, GroupSteps, WhatIf
 from spark_jobs.what_if.outcome import CaseOutcome, Comparison, Scaled
 from spark_jobs.what_if.pace import MemberPace
-from spark_jobs.what_if.plan import Plan, PlannedMember, PlannedSize
-from spark_jobs.what_if.rollout import RolloutComparison, RolloutOutcome
+from spark_jobs.what_if.plan import PlannedMember, PlannedSize
+from spark_jobs.what_if.rollout import RolloutOutcome
 
 #: The most members whose pace is given in words.
 _NAMED = 8
@@ -29,8 +29,9 @@ SEE = f"See {documentation('what-if')}."
 _NOTE = f"Queues and members are averages over time. The model and its limits: {documentation('what-if')}."
 
 
-def show_comparison(console: Console, group: GroupSteps, compared: Comparison) -> None:
+def show_comparison(console: Console, answer: WhatIf) -> None:
     """Show what really happened first, then the cases; below it how far the model can be trusted here."""
+    group, compared = answer.group, answer.comparison
     outcomes = [compared.recorded, *compared.cases]
     title = f"{group.consumer_group} in {group.interval} (UTC)"
     show_table(console, title, _COLUMNS, outcomes, _summary(compared))
@@ -71,10 +72,11 @@ class ComparisonDocument(_GroupDocument):
     members: list[MemberPace]
 
 
-def comparison_document(group: GroupSteps, compared: Comparison) -> ComparisonDocument:
+def comparison_document(answer: WhatIf) -> ComparisonDocument:
     """A comparison for `as_json`; curves are messages at each of the times. JSON knows no infinity: the listener of a
     member that has no limit is null, with a response time of 0.
     """
+    group, compared = answer.group, answer.comparison
     members = [pace._replace(listener=None) if pace.listener == inf else pace for pace in compared.members]
     return {
         **_of_group(group),
@@ -167,34 +169,36 @@ def _summary(compared: Comparison) -> str:
     return f"Without any change, the model differs from the recorded backlog by {messages} on average. {_NOTE}"
 
 
-def show_plan(console: Console, group: GroupSteps, plan: Plan) -> None:
+def show_plan(console: Console, answer: GroupPlan) -> None:
     """One row per size of the group."""
-    title = f"{group.consumer_group} as it was at {format_utc(from_micros(plan.at))}, with fewer and more members"
+    at = format_utc(from_micros(answer.plan.at))
+    title = f"{answer.group.consumer_group} as it was at {at}, with fewer and more members"
     summary = f"≥: the member was never seen at its limit; !: more than the member can consume. {SEE}"
-    show_table(console, title, _PLAN_COLUMNS, plan.sizes, summary, ruled=True)
+    show_table(console, title, _PLAN_COLUMNS, answer.plan.sizes, summary, ruled=True)
 
 
-def plan_document(group: GroupSteps, plan: Plan) -> dict[str, Any]:
+def plan_document(answer: GroupPlan) -> dict[str, Any]:
     """A plan for `as_json`."""
-    sizes = [planned._asdict() | {"idle": planned.idle} for planned in plan.sizes]
-    return {**_of_group(group), "at": from_micros(plan.at), "sizes": sizes}
+    sizes = [planned._asdict() | {"idle": planned.idle} for planned in answer.plan.sizes]
+    return {**_of_group(answer.group), "at": from_micros(answer.plan.at), "sizes": sizes}
 
 
-def show_rollout(console: Console, group: GroupSteps, compared: RolloutComparison) -> None:
+def show_rollout(console: Console, answer: GroupRollout) -> None:
     """Show what really happened first, then the other orders."""
+    compared = answer.comparison
     start, end = (format_utc(from_micros(moment)) for moment in (compared.rollout.start, compared.rollout.end))
     members = count(compared.rollout.replaced, "member")
     summary = f"Pauses are by samples, which may hide {_seconds(compared.pause_resolution_seconds)} of each. {SEE}"
-    title = f"{group.consumer_group}: the rollout of {members} from {start} to {end}"
+    title = f"{answer.group.consumer_group}: the rollout of {members} from {start} to {end}"
     show_table(console, title, _ROLLOUT_COLUMNS, compared.outcomes, summary)
 
 
-def rollout_document(group: GroupSteps, compared: RolloutComparison) -> dict[str, Any]:
+def rollout_document(answer: GroupRollout) -> dict[str, Any]:
     """A rollout in other orders for `as_json`."""
-    rollout = compared.rollout
+    compared, rollout = answer.comparison, answer.comparison.rollout
     times = {"start": from_micros(rollout.start), "end": from_micros(rollout.end)}
     numbers = {"replaced": rollout.replaced, "pause_resolution_seconds": compared.pause_resolution_seconds}
-    return _of_group(group) | times | numbers | {"outcomes": compared.outcomes}
+    return _of_group(answer.group) | times | numbers | {"outcomes": compared.outcomes}
 
 
 def _seconds(seconds: float | None) -> str:

@@ -109,8 +109,7 @@ class Tools:
         """A group's recorded history, and simulations of it with other members, strategies or queues. Would it have
         been better? Without a time: its newest step.
         """
-        answer = self.warehouse.what_if(group, *cases, cluster=cluster, since=since, until=until)
-        return comparison_document(answer.group, answer.comparison)
+        return comparison_document(self.warehouse.what_if(group, *cases, cluster=cluster, since=since, until=until))
 
     def coverage(
         self, group: Group = None, cluster: Cluster = None, since: Since = None, until: Until = None

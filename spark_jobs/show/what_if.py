@@ -19,9 +19,10 @@ from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.unseen import PROXIES_GROUP
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import RETRY, GroupHistory
-from spark_jobs.domain.model.intervals import Interval
+from spark_jobs.domain.model.intervals import Interval, format_utc
 from spark_jobs.domain.model.severities import INFO
-from spark_jobs.domain.model.window import to_micros
+from spark_jobs.domain.model.window import from_micros, to_micros
+from spark_jobs.domain.phrases import backlog_bound, count, number_text, short_repr
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules import unobserved
 from spark_jobs.errors import NothingPublishedError
@@ -32,6 +33,7 @@ from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.show.coverage import observed_parts
 from spark_jobs.show.incidents import IncidentQuery, published_incidents
 from spark_jobs.show.rows import GROUP
+from spark_jobs.show.tabular import framed
 from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.store.read.published import (
     PublishedTables,
@@ -43,8 +45,8 @@ from spark_jobs.store.read.published import (
 )
 from spark_jobs.store.read.stored import Filter, StoredTables, tuples
 from spark_jobs.what_if.cases import Case, with_new_room
-from spark_jobs.what_if.outcome import Comparison, compare
-from spark_jobs.what_if.plan import Plan, plan
+from spark_jobs.what_if.outcome import CaseOutcome, Comparison, compare
+from spark_jobs.what_if.plan import Plan, PlannedSize, plan
 from spark_jobs.what_if.rollout import RolloutComparison, other_orders
 from spark_jobs.what_if.size import (
     FleetNeed,
@@ -86,22 +88,127 @@ class GroupSteps:
         return any(progress.is_filtered for step in self.steps for progress in step.progress)
 
 
-def what_if(stored: StoredTables, scope: Scope, cases: Sequence[Case], say: Say) -> tuple[GroupSteps, Comparison]:
+@dataclass(frozen=True)
+class WhatIf:
+    """A group's history, as recorded and as simulated: `comparison` has the outcomes, `group` what they are made of."""
+
+    group: GroupSteps
+    comparison: Comparison
+
+    @property
+    def recorded(self) -> CaseOutcome:
+        """The outcome that really happened."""
+        return self.comparison.recorded
+
+    @property
+    def cases(self) -> Sequence[CaseOutcome]:
+        """The outcomes that would have been, in the order in which the cases were given."""
+        return self.comparison.cases
+
+    def page(self) -> str:
+        """The backlogs over each other, as a page of HTML."""
+        from spark_jobs.show.page.page import what_if_page
+
+        return what_if_page(self.group.consumer_group, self.group.interval, self.comparison)
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.group} (UTC)", *map(_case_text, (self.recorded, *self.cases))])
+
+    __repr__ = short_repr
+
+    def _repr_html_(self) -> str:
+        return framed(self.page())
+
+
+@dataclass(frozen=True)
+class GroupPlan:
+    """The group as it was at last, with fewer and more members."""
+
+    group: GroupSteps
+    plan: Plan
+
+    def __str__(self) -> str:
+        at = format_utc(from_micros(self.plan.at))
+        return "\n".join([f"{self.group.consumer_group} as it was at {at}", *map(_planned_text, self.plan.sizes)])
+
+    __repr__ = short_repr
+
+
+@dataclass(frozen=True)
+class GroupRollout:
+    """The group's last rollout, as it was and in other orders."""
+
+    group: GroupSteps
+    comparison: RolloutComparison
+
+    def __str__(self) -> str:
+        outcomes = (f"{each.order}: {count(each.queues_moved, 'queue')} moved" for each in self.comparison.outcomes)
+        return "\n".join([f"{self.group} (UTC)", *outcomes])
+
+    __repr__ = short_repr
+
+
+@dataclass(frozen=True)
+class GroupSize:
+    """How many members a group needs for each goal."""
+
+    group: GroupSteps
+    size: Size
+
+    def __str__(self) -> str:
+        had = f"{count(self.size.members, 'member')}, {count(self.size.queues, 'queue')}"
+        none = "no number of members is enough"
+        needs = (
+            f"{need.goal} {need.wanted:g}: {count(need.group.members, 'member') if need.group else none}"
+            for need in self.size.needs
+        )
+        return "\n".join([f"{self.group} (UTC): {had}", *needs])
+
+    __repr__ = short_repr
+
+
+@dataclass(frozen=True)
+class FleetSize:
+    """How many members every group needs: (cluster, group, need), the worst verdict first."""
+
+    interval: Interval
+    needs: Sequence[tuple[str, str, FleetNeed]]
+
+    def __str__(self) -> str:
+        rows = (
+            f"{cluster} {group}: {need.verdict}, members {number_text(need.members)}, needed {number_text(need.needed)}"
+            for cluster, group, need in self.needs
+        )
+        return "\n".join([f"{count(len(self.needs), 'group')} in {self.interval} (UTC)", *rows])
+
+    __repr__ = short_repr
+
+
+def _case_text(outcome: CaseOutcome) -> str:
+    highest, last = (backlog_bound(messages, at_most=outcome.at_most) for messages in (outcome.highest, outcome.last))
+    queues = f"{outcome.unassigned_queues:.1f} queues without owner, {outcome.double_owned_queues:.1f} owned twice"
+    return f"{outcome.label}: highest backlog {highest}, last {last}, {queues}"
+
+
+def _planned_text(planned: PlannedSize) -> str:
+    queues = f"{planned.unassigned_queues} queues without owner, {planned.double_owned_queues} owned twice"
+    return f"{planned.change:+}: {count(len(planned.members), 'member')}, {planned.idle} idle, {queues}"
+
+
+def what_if(stored: StoredTables, scope: Scope, cases: Sequence[Case], say: Say) -> WhatIf:
     """Compares every case with what really happened; raises `NothingPublishedError` where no step was replayed."""
     group = group_steps(stored, scope, say)
     say("simulating the cases")
-    return known(group, compare(group.steps, cases, group.configured))
+    return WhatIf(group, known(group, compare(group.steps, cases, group.configured)))
 
 
-def planned(stored: StoredTables, scope: Scope, change: int, say: Say) -> tuple[GroupSteps, Plan]:
+def planned(stored: StoredTables, scope: Scope, change: int, say: Say) -> GroupPlan:
     """The plan for the group as it was last, with up to `change` members less and more; raises as `what_if`."""
     group = group_steps(stored, scope, say)
-    return known(group, plan(group.steps, change, group.configured))
+    return GroupPlan(group, known(group, plan(group.steps, change, group.configured)))
 
 
-def rollout(
-    stored: StoredTables, scope: Scope, orders: Sequence[str], say: Say
-) -> tuple[GroupSteps, RolloutComparison]:
+def rollout(stored: StoredTables, scope: Scope, orders: Sequence[str], say: Say) -> GroupRollout:
     """The group's last rollout in other orders; raises `NothingPublishedError` if there was none."""
     group = group_steps(stored, scope, say)
     compared = other_orders(group.steps, orders, group.configured)
@@ -110,13 +217,13 @@ def rollout(
             f"{group.consumer_group} had no rollout in {group.interval}: name the time of one with --interval, as "
             "`rebalance-audit incidents --rule ROLLOUT` shows it"
         )
-    return group, compared
+    return GroupRollout(group, compared)
 
 
-def known(group: GroupSteps, answer: _Answer | None) -> tuple[GroupSteps, _Answer]:
-    """The group and the answer; raises `NothingPublishedError` without one: no step was replayed."""
+def known(group: GroupSteps, answer: _Answer | None) -> _Answer:
+    """The answer; raises `NothingPublishedError` without one: no step was replayed."""
     if answer is not None:
-        return group, answer
+        return answer
     raise NothingPublishedError(
         f"{group.consumer_group} cannot be simulated in {group.interval}: the owners of the queues were never known "
         "for any topic. `rebalance-audit explain` says why"
@@ -194,22 +301,20 @@ def _subscribed(snapshots: pa.Table) -> set[str]:
     return {topic for topic in pc.unique(topics).to_pylist() if topic is not None}
 
 
-def sized(stored: StoredTables, scope: Scope, goals: Goals, load: float, say: Say) -> tuple[GroupSteps, Size]:
+def sized(stored: StoredTables, scope: Scope, goals: Goals, load: float, say: Say) -> GroupSize:
     """How many members the group would have needed, with `load` times the messages; raises as `what_if`."""
     group = group_steps(stored, scope, say)
     say("trying group sizes")
-    group, needed = known(group, size(group.steps, goals, load, group.configured))
+    needed = known(group, size(group.steps, goals, load, group.configured))
     tables, names = published_tables(stored), Scope(group.interval, group.cluster, group.consumer_group)
     share = observed_parts(tables, group.interval, names).get((group.cluster, group.consumer_group), 0.0)
     open_rules = _open_rules(tables, names, group.interval)[group.cluster, group.consumer_group]
     reason = why_no_verdict(share, open_rules) or refuted(group.steps, needed, load, group.configured)
-    return group, replace(needed, observed_share=share, reason=reason)
+    return GroupSize(group, replace(needed, observed_share=share, reason=reason))
 
 
-def fleet_needs(
-    stored: StoredTables, scope: Scope, wanted: float, load: float, spare: int, say: Say
-) -> tuple[Interval, list[tuple[str, str, FleetNeed]]]:
-    """(cluster, group, need) of all groups, or of a cluster's, worst verdict first. Raises `NothingPublishedError`."""
+def fleet_needs(stored: StoredTables, scope: Scope, wanted: float, load: float, spare: int, say: Say) -> FleetSize:
+    """The needs of all groups, or of a cluster's. Raises `NothingPublishedError`."""
     say("reading how busy the groups were")
     tables = published_tables(stored)
     interval = tables.steps(scope.interval or tables.last(tables.grid.length))
@@ -225,7 +330,8 @@ def fleet_needs(
             need = need._replace(verdict=SizeVerdict.UNKNOWN, needed=None, reason=reason)
         needs.append((*group, need._replace(observed_share=share)))
     order = list(SizeVerdict)
-    return interval, sorted(needs, key=lambda need: (order.index(need[2].verdict), -(need[2].busiest or 0), *need[:2]))
+    needs.sort(key=lambda need: (order.index(need[2].verdict), -(need[2].busiest or 0), *need[:2]))
+    return FleetSize(interval, needs)
 
 
 def _open_rules(tables: PublishedTables, names: Scope, interval: Interval) -> Mapping[tuple[str, str], set[str]]:

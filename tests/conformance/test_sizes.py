@@ -41,8 +41,8 @@ def test_no_recommended_size_falls_behind(recording: Path, tmp_path: Path) -> No
     published = tables([step for group_steps in steps.values() for step in group_steps])
     wanted = (FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS)
     write_warehouse(tmp_path, {table: rows(published[table.name]) for table in wanted}, step_seconds)
-    _, needs = fleet_needs(delta_tables(str(tmp_path)), Scope(interval), 0.7, 1.0, 0, lambda _: None)
-    for *group, need in needs:
+    answer = fleet_needs(delta_tables(str(tmp_path)), Scope(interval), 0.7, 1.0, 0, lambda _: None)
+    for *group, need in answer.needs:
         audited = [evaluated.step for evaluated in steps[group[0], group[1]]]
         strategy = strategy_settings(configured, *group)
         try:

@@ -37,7 +37,7 @@ from spark_jobs.operate.validate import Validation
 from spark_jobs.operate.verify import Verified
 from spark_jobs.pipeline.quality.checks import Result
 from spark_jobs.pipeline.run_record import RunRecord
-from spark_jobs.show.what_if import GroupSteps
+from spark_jobs.show.what_if import GroupRollout, GroupSteps
 from spark_jobs.store.arrow import arrow_schema
 from spark_jobs.what_if.rollout import RolloutComparison, RolloutOutcome
 from tests.support.commands import ANSWERED, Typed
@@ -190,7 +190,7 @@ DOCUMENTS: Mapping[str, list[Mapping[str, Any]]] = {
     ],
     "runs --missing": [{"missing": _MISSING}],
     "validate": [validate._validation_document(Validation("r", HOUR, [_FAILED], Path("p")), [_FAILED])],
-    "what-if --rollout": [rollout_document(_STEPS, RolloutComparison(_ROLLOUT, 40.0, [_OUTCOME]))],
+    "what-if --rollout": [rollout_document(GroupRollout(_STEPS, RolloutComparison(_ROLLOUT, 40.0, [_OUTCOME])))],
     "validate --store": [{"store": "s", "passed": ["p"]}],
     "verify": [vars(Verified("r", HOUR, {}, "1", "2"))],
     "maintain": [

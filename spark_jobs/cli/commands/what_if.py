@@ -48,8 +48,8 @@ def what_if_command(arguments: Namespace) -> int:
         )
     if arguments.html:
         Report(answer.page()).save(arguments.html)
-    if not answered(arguments, show_what_if.comparison_document(answer.group, answer.comparison)):
-        show_what_if.show_comparison(Console(), answer.group, answer.comparison)
+    if not answered(arguments, show_what_if.comparison_document(answer)):
+        show_what_if.show_comparison(Console(), answer)
         _note(answer.group)
         if arguments.html:
             print(f"The chart of the backlogs is in {printable(arguments.html)}: open it in a browser")
@@ -65,8 +65,8 @@ def _request(arguments: Namespace, warehouse: AuditedWarehouse) -> dict[str, Any
 def _plan(arguments: Namespace) -> int:
     with opened(arguments) as warehouse:
         answer = warehouse.plan(arguments.group, arguments.plan, **_request(arguments, warehouse))
-    if not answered(arguments, show_what_if.plan_document(answer.group, answer.plan)):
-        show_what_if.show_plan(Console(), answer.group, answer.plan)
+    if not answered(arguments, show_what_if.plan_document(answer)):
+        show_what_if.show_plan(Console(), answer)
         _note(answer.group)
     return ExitCode.CLEAN
 
@@ -75,8 +75,8 @@ def _rollout(arguments: Namespace) -> int:
     orders = () if arguments.rollout == "all" else (arguments.rollout,)
     with opened(arguments) as warehouse:
         answer = warehouse.rollout(arguments.group, *orders, **_request(arguments, warehouse))
-    if not answered(arguments, show_what_if.rollout_document(answer.group, answer.comparison)):
-        show_what_if.show_rollout(Console(), answer.group, answer.comparison)
+    if not answered(arguments, show_what_if.rollout_document(answer)):
+        show_what_if.show_rollout(Console(), answer)
         _note(answer.group)
     return ExitCode.CLEAN
 
@@ -90,8 +90,8 @@ def _size(arguments: Namespace) -> int:
             raise CaseError(f"--{name} is for the verdicts on all groups: leave out --group or --{name}")
     with opened(arguments) as warehouse:
         answer = warehouse.size(arguments.group, **goals._asdict(), load=load, **_request(arguments, warehouse))
-    if not answered(arguments, show_size.size_document(answer.group, answer.size)):
-        show_size.show_size(Console(), answer.group, answer.size)
+    if not answered(arguments, show_size.size_document(answer)):
+        show_size.show_size(Console(), answer)
         _note(answer.group)
     return ExitCode.CLEAN
 

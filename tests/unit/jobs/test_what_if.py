@@ -18,7 +18,7 @@ from spark_jobs.cli.show_what_if import pace_text, show_plan, show_rollout
 from spark_jobs.config import Configuration
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.rollout import Rollout
-from spark_jobs.show.what_if import GroupSteps
+from spark_jobs.show.what_if import GroupPlan, GroupRollout, GroupSteps
 from spark_jobs.what_if.pace import MemberPace
 from spark_jobs.what_if.plan import Plan, PlannedMember, PlannedSize
 from spark_jobs.what_if.rollout import RolloutComparison, RolloutOutcome
@@ -31,6 +31,7 @@ from tests.support.times import HOUR, at, micros
 from tests.support.what_if import nothing, rate, reported_by, snapshots
 
 KEY = {"cluster": "c", "consumer_group": "g"}
+STEPS = GroupSteps("c", "g", HOUR, [], StrategySettings())
 
 
 def twins(clients: Sequence[dict[str, Any]], tags: str = "*") -> dict[Table, list[dict[str, Any]]]:
@@ -255,9 +256,8 @@ def test_a_rollout_is_shown_as_it_was_and_in_other_orders() -> None:
         RolloutOutcome("new-first", 2, 4, None, 1200, 3000),
     )
     rollout = Rollout(micros(100), micros(240), {"a", "b"}, {"a", "b"}, {"c", "d"}, 1, [])
-    compared = RolloutComparison(rollout, 20.0, [was, other])
-    of = GroupSteps("c", "g", HOUR, [], StrategySettings())
-    text = shown(lambda console: show_rollout(console, of, compared), 100, on_terminal=True)
+    answer = GroupRollout(STEPS, RolloutComparison(rollout, 20.0, [was, other]))
+    text = shown(lambda console: show_rollout(console, answer), 100, on_terminal=True)
     lines = [" ".join(line.split()) for line in text]
     assert "g: the rollout of 2 members from 2026-03-01T10:01:40Z to 2026-03-01T10:04Z" in lines
     assert "as it was 4 1,200 40 s unknown unknown" in lines
@@ -278,8 +278,8 @@ def test_the_backlogs_are_drawn(warehouse: str, tmp_path: Path, what_if: Typed) 
 def test_every_member_of_a_plan_has_a_line_on_a_terminal() -> None:
     """Hostile names stay escaped; the line breaks are ours."""
     members = [PlannedMember(name, 1, 2.0, 3.0, True, True) for name in ("c1", "c\n\x1b[2J")]
-    plan, of = Plan(0, [PlannedSize(0, members, 0, 0)]), GroupSteps("c", "g", HOUR, [], StrategySettings())
-    lines = [line.strip() for line in shown(lambda console: show_plan(console, of, plan), 100, on_terminal=True)]
+    plan = GroupPlan(STEPS, Plan(0, [PlannedSize(0, members, 0, 0)]))
+    lines = [line.strip() for line in shown(lambda console: show_plan(console, plan), 100, on_terminal=True)]
     assert any(line.endswith(" c1: 1 queue, 2.0 of 3.0") for line in lines)
     assert "c\\n\\x1b[2J: 1 queue, 2.0 of 3.0" in lines
 
