@@ -9,7 +9,7 @@ from schemas import FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS
 from spark_jobs.show.metrics import metrics
 from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import DeltaTables
-from tests.spark.recording.test_timeline import EVERYBODY
+from tests.conformance.recording.test_timeline import EVERYBODY
 from tests.support.recordings import HOUR, audited, write_warehouse
 
 #: What stands at the end of the recording: (incidents, their groups).

@@ -20,8 +20,8 @@ from spark_jobs.domain.model.window import SECOND, to_micros
 from spark_jobs.domain.rules.catalog import RULES
 from spark_jobs.store.read.published_rows import published_findings
 from tests.conformance.recording.test_live_bodies import DATA
+from tests.conformance.recording.test_timeline import BEGIN, END, EVERYBODY, T0
 from tests.spark.recording.conftest import EXAMPLE
-from tests.spark.recording.test_timeline import BEGIN, END, EVERYBODY, T0
 from tests.support.commands import Typed
 from tests.support.kernel import recorded_rows
 from tests.support.recordings import DAY, HOUR, PROXIES, Published, audited, write_warehouse
@@ -72,11 +72,6 @@ def same_time(one: int | None, other: int | None) -> bool:
 
 def what(one: Incident) -> tuple[str, str, int, tuple[str, ...]]:
     return one.rule, one.severity, len(one.symptoms), one.consumer_groups
-
-
-@pytest.fixture(scope="module")
-def hourly() -> Published:
-    return audited(3600, wanted=(FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS))
 
 
 def test_what_was_done_and_nothing_else(hourly: Published) -> None:
@@ -166,7 +161,8 @@ def test_steps_audited_backwards_and_twice_have_the_same_incidents(hourly: Publi
 @pytest.fixture(scope="module")
 def warehouse(hourly: Published, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("published")
-    write_warehouse(folder, hourly, 3600)
+    wanted = (FINDINGS, GROUP_STATUS, REBALANCE_INTERVALS)
+    write_warehouse(folder, {table: hourly[table] for table in wanted}, 3600)
     return folder
 
 

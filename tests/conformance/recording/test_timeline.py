@@ -1,7 +1,8 @@
 """The findings name all that was done to the recorded cluster: everything, once, in time, and nothing else.
 
 The table is written by hand from the recording's script. Times are seconds after T0; `…` is an end of the recording
-(it begins at T0 + 33, its last snapshots are of T0 + 1472, and they hold for 30 s).
+(it begins at T0 + 33, its last snapshots are of T0 + 1472, and they hold for 30 s). No Spark: `test_kernel` shows that
+a run publishes the same.
 
 What the script does not say: a broker drops a frozen client 120 s after its last heartbeat, which came up to 30 s before
 it froze, and looks every 10 s: 110 s after, ± 20. Of the slow consumer's 200 messages a queue (its limit) the look of
@@ -12,10 +13,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
-from schemas import REBALANCE_INTERVALS
-from tests.spark.recording.conftest import EXAMPLE, RECORDING, Audited
+from schemas import FINDINGS, REBALANCE_INTERVALS
+from tests.support.recordings import Published
 from tests.support.tables import cells, measures
 
 T0 = datetime(2026, 11, 21, 2, 1, 54, 278000, tzinfo=UTC)
@@ -94,8 +94,6 @@ EXPECTED += "".join(
 #: legacy-import catches up a little now and then, for the first time at 472 s (a:1, 355 → 350) and 482 s (a:0, 381 →
 #: 376): until then its lag never decreased.
 
-pytestmark = pytest.mark.skipif(RECORDING != EXAMPLE, reason="the table is that of the recording of the project")
-
 
 def expected() -> list[dict[str, str]]:
     header, *lines = cells(EXPECTED)
@@ -106,16 +104,16 @@ def identity(finding: dict[str, Any]) -> tuple[str, ...]:
     return tuple(finding[name] or "" for name in ("consumer_group", "topic", "rule", "severity", "cause"))
 
 
-def test_every_incident_is_found_once_and_nothing_else(audited: Audited) -> None:
+def test_every_incident_is_found_once_and_nothing_else(hourly: Published) -> None:
     by_hand = [tuple(row[name] for name in ("group", "topic", "rule", "severity", "cause")) for row in expected()]
-    assert sorted(map(identity, audited.result.findings)) == sorted(by_hand)
+    assert sorted(map(identity, hourly[FINDINGS])) == sorted(by_hand)
 
 
 @pytest.mark.parametrize("row", expected(), ids=lambda row: f"{row['group']}-{row['topic']}-{row['rule']}")
-def test_incident_has_its_subject_and_span(audited: Audited, row: dict[str, str]) -> None:
+def test_incident_has_its_subject_and_span(hourly: Published, row: dict[str, str]) -> None:
     key = tuple(row[name] for name in ("group", "topic", "rule", "severity", "cause"))
     begin = T0 + timedelta(seconds=BEGIN if row["from"] == "…" else int(row["from"]))
-    same = (found for found in audited.result.findings if identity(found) == key)
+    same = (found for found in hourly[FINDINGS] if identity(found) == key)
     # One condition may come twice: the nearest one is meant.
     finding = min(same, key=lambda found: abs(found["started_at"].astimezone(UTC) - begin))
     end = T0 + timedelta(seconds=END if row["until"] == "…" else int(row["until"]))
@@ -124,14 +122,14 @@ def test_incident_has_its_subject_and_span(audited: Audited, row: dict[str, str]
     assert row["subject"] in ("", finding["subject"])
 
 
-def the_finding(audited: Audited, rule: str, group: str) -> dict[str, Any]:
-    (finding,) = (f for f in audited.result.findings if (f["rule"], f["consumer_group"]) == (rule, group))
+def the_finding(hourly: Published, rule: str, group: str) -> dict[str, Any]:
+    (finding,) = (f for f in hourly[FINDINGS] if (f["rule"], f["consumer_group"]) == (rule, group))
     return finding
 
 
-def test_twins_left_four_queues_to_nobody_where_messages_piled_up(audited: Audited) -> None:
+def test_twins_left_four_queues_to_nobody_where_messages_piled_up(hourly: Published) -> None:
     """8 queues, the same id twice: 0–3 are consumed twice, 4–7 by nobody, with about 10 messages a second."""
-    evidence = the_finding(audited, "DUPLICATE_CLIENT_ID", "payment-service")["evidence"]
+    evidence = the_finding(hourly, "DUPLICATE_CLIENT_ID", "payment-service")["evidence"]
     assert evidence["persistence"] == "PERSISTENT"
     assert {connection["client_id"] for connection in evidence["connections"]} == {"172.17.0.1@1"}
     assert len({connection["client_addr"] for connection in evidence["connections"]}) == 2
@@ -145,43 +143,43 @@ def test_twins_left_four_queues_to_nobody_where_messages_piled_up(audited: Audit
         assert queue["backlog_end"] == queue["backlog_start"] + queue["produced"] > 1500
 
 
-def conflicting_values(audited: Audited, group: str, rule: str) -> dict[str, set[str]]:
-    values = the_finding(audited, rule, group)["evidence"]["conflicting_values"]
+def conflicting_values(hourly: Published, group: str, rule: str) -> dict[str, set[str]]:
+    values = the_finding(hourly, rule, group)["evidence"]["conflicting_values"]
     return {one["name"]: {id_.partition("@")[0] for id_ in one["client_ids"]} for one in values}
 
 
-def test_conflicting_values_name_the_clients_that_have_them(audited: Audited) -> None:
-    assert conflicting_values(audited, "notify-service", "SUBSCRIPTION_MISMATCH") == {
+def test_conflicting_values_name_the_clients_that_have_them(hourly: Published) -> None:
+    assert conflicting_values(hourly, "notify-service", "SUBSCRIPTION_MISMATCH") == {
         "retail: *": {"10.31.85.1"},
         "wholesale: *": {"10.31.85.2"},
     }
-    assert conflicting_values(audited, "tag-service", "SUBSCRIPTION_MISMATCH") == {
+    assert conflicting_values(hourly, "tag-service", "SUBSCRIPTION_MISMATCH") == {
         "retail: TagA": {"10.31.93.1"},
         "retail: TagB": {"10.31.93.2"},
     }
-    assert conflicting_values(audited, "mixed-service", "MIXED_STRATEGIES") == {
+    assert conflicting_values(hourly, "mixed-service", "MIXED_STRATEGIES") == {
         "AVG": {"10.31.87.1", "10.31.87.2"},
         "AVG_BY_CIRCLE": {"10.31.87.3"},
     }
     # b-1 alone has the 8 queues of its room, the other room's two members share theirs.
-    assert conflicting_values(audited, "near-service", "LOAD_IMBALANCE") == {
+    assert conflicting_values(hourly, "near-service", "LOAD_IMBALANCE") == {
         "8 queues": {"10.31.94.3"},
         "4 queues": {"10.31.94.1", "10.31.94.2"},
     }
 
 
-def test_messages_for_a_group_that_is_offline(audited: Audited) -> None:
+def test_messages_for_a_group_that_is_offline(hourly: Published) -> None:
     """16 queues at about 2.45 messages a second for 470 s; all of them are still there at the end."""
-    (finding,) = (found for found in audited.result.findings if found["rule"] == "GROUP_OFFLINE")
+    (finding,) = (found for found in hourly[FINDINGS] if found["rule"] == "GROUP_OFFLINE")
     measured = measures(finding["evidence"])
     assert 18000 < measured["produced"] < 19500
     assert measured["produced"] <= measured["backlog_end"] < measured["produced"] + 200
 
 
-def test_a_queue_never_committed_is_unknown_not_caught_up(audited: Audited) -> None:
+def test_a_queue_never_committed_is_unknown_not_caught_up(hourly: Published) -> None:
     """config-service queue 3: nobody ever consumed it, and the broker says 0 of 0 committed. At least what came waits."""
     hole = ("CONFIG_HOLE", "config-feed")
-    (finding,) = (found for found in audited.result.findings if (found["cause"], found["topic"]) == hole)
+    (finding,) = (found for found in hourly[FINDINGS] if (found["cause"], found["topic"]) == hole)
     (queue,) = finding["evidence"]["queues"]
     assert (queue["backlog_start"], queue["backlog_end"], queue["consumed"]) == (None,) * 3
     assert queue["backlog_max"] == queue["produced"] == 1435
@@ -202,16 +200,16 @@ ORDER_SERVICE = """
 """
 
 
-def intervals_of(spark: SparkSession, audited: Audited, group: str, topic: str) -> list[dict[str, Any]]:
+def intervals_of(hourly: Published, group: str, topic: str) -> list[dict[str, Any]]:
     """Those that all hosts agree on and that a trigger began, in order."""
     names, wanted = ("consumer_group", "topic", "membership_view"), (group, topic, "*")
-    rows = [row for row in audited.rows(spark, REBALANCE_INTERVALS) if tuple(row[name] for name in names) == wanted]
+    rows = [row for row in hourly[REBALANCE_INTERVALS] if tuple(row[name] for name in names) == wanted]
     return sorted((row for row in rows if row["trigger_type"]), key=lambda row: row["interval_start"])
 
 
-def test_why_order_service_rebalanced_and_what_it_moved(spark: SparkSession, audited: Audited) -> None:
+def test_why_order_service_rebalanced_and_what_it_moved(hourly: Published) -> None:
     script = cells(ORDER_SERVICE)
-    found = intervals_of(spark, audited, "order-service", "orders")
+    found = intervals_of(hourly, "order-service", "orders")
     assert [row["trigger_type"] for row in found] == [trigger for _, trigger, _, _ in script]
     for row, (seconds, trigger, subject, counts) in zip(found, script, strict=True):
         late = row["interval_start"].replace(tzinfo=UTC) - T0 - timedelta(seconds=int(seconds))
@@ -223,29 +221,29 @@ def test_why_order_service_rebalanced_and_what_it_moved(spark: SparkSession, aud
         assert " ".join(str(count) for count in moves if count is not None) == " ".join(counts.split()), row
 
 
-def test_a_frozen_process_expired_and_did_not_leave(spark: SparkSession, audited: Audited) -> None:
+def test_a_frozen_process_expired_and_did_not_leave(hourly: Published) -> None:
     """Frozen at 540; the broker drops its connection within 130 s. Thawed at 900, it comes back under its own id."""
-    _, expired, back, *_ = intervals_of(spark, audited, "audit-service", "audit-log")
+    _, expired, back, *_ = intervals_of(hourly, "audit-service", "audit-log")
     assert (expired["trigger_type"], back["trigger_type"]) == ("MEMBER_EXPIRED", "MEMBER_JOINED")
     assert expired["trigger_subject"] == back["trigger_subject"]
     assert expired["trigger_subject"].startswith("10.31.82.5@")
 
 
-def test_a_flapping_member_moved_half_of_all_queues_every_time(audited: Audited) -> None:
+def test_a_flapping_member_moved_half_of_all_queues_every_time(hourly: Published) -> None:
     """Gone six times and back six times, its last three with 18 queues: 9 × 8 + 3 × 9 of `orders`, 12 × 1 of the retry
     topic, and no allocation does with less. The storm goes on while five are within 10 min: broker-b goes (the two
     have 4 of 8 each, so 4 move) and comes back (9 of 18 each: 4 move where none had to).
     """
-    flapping = the_finding(audited, "FLAPPING_MEMBER", "flapper")
+    flapping = the_finding(hourly, "FLAPPING_MEMBER", "flapper")
     moved = {"queues_moved": 111, "minimum_moves": 111, "moved_per_least_move": 1}
     assert measures(flapping["evidence"]) == {"comings": 6, "goings": 6} | moved
     (party,) = flapping["evidence"]["conflicting_values"]
     assert len(party["client_ids"]) == 7
-    storm = the_finding(audited, "REBALANCE_STORM", "flapper")
+    storm = the_finding(hourly, "REBALANCE_STORM", "flapper")
     assert measures(storm["evidence"]) == {"rebalances": 14, "queues_moved": 119, "minimum_moves": 115}
 
 
-def test_what_order_service_may_have_consumed_again(audited: Audited) -> None:
+def test_what_order_service_may_have_consumed_again(hourly: Published) -> None:
     """Read by hand from the `stats` lines before each of its five moves: 4 at most, 11 together."""
-    found = measures(the_finding(audited, "REDELIVERY_EXPOSURE", "order-service")["evidence"])
+    found = measures(the_finding(hourly, "REDELIVERY_EXPOSURE", "order-service")["evidence"])
     assert (found["rebalances"], found["in_flight_max"], found["in_flight_total"]) == (5, 4, 11)

@@ -23,6 +23,11 @@ def report(**changes: Any) -> str:
     return page(content(replace(twins(troubled()), **changes)))
 
 
+def test_its_foot_says_where_its_numbers_come_from() -> None:
+    foot = HTML.partition("<footer")[2]
+    assert all(text in foot for text in ("run-1", "abcdef0123456789", "route_snapshots 7"))
+
+
 def test_it_asks_for_nothing_but_itself_and_complains_of_nothing(open_page: Open) -> None:
     seen = open_page(HTML, "#group-1", drawn="group-1")
     assert [url.partition("#")[0].rpartition("/")[2] for url in seen.asked] == ["0.html"]
