@@ -157,19 +157,20 @@ def test_of_one_queue_the_limit_under_which_it_grew_most() -> None:
     assert held(intervals=late) == {}
 
 
-@pytest.mark.parametrize("time", ["begin=150", "end=100"])
-def test_of_equal_growth_the_first_limit_counts(time: str) -> None:
+@pytest.mark.parametrize(
+    ("first", "hits", "limit"),
+    [
+        (OWNED, "MIXED_STRATEGIES begin=150", "ALLOCATION"),
+        (OWNED, "MIXED_STRATEGIES end=100", "ALLOCATION"),
+        # A group takes its time to agree on an owner: that is no limit.
+        (NOBODYS, "", "QUEUES"),
+    ],
+)
+def test_of_equal_growth_the_first_limit_counts(first: dict[Place, tuple[int, ...]], hits: str, limit: str) -> None:
     """450 messages in each of two intervals."""
-    cut = [replayed(0, 150, OWNED), replayed(150, 3600, OWNED)]
+    cut = [replayed(0, 150, first), replayed(150, 3600, OWNED)]
     read = {0: ["10/10"] * 2, 100: ["460/10"] * 2, 200: ["910/10"] * 2}
-    assert list(held(f"MIXED_STRATEGIES {time}", intervals=cut, read=read)) == ["ALLOCATION"]
-
-
-def test_of_equal_growth_a_limit_counts_before_the_time_in_which_a_group_agrees() -> None:
-    """450 messages without an owner, and 450 with one."""
-    cut = [replayed(0, 150, NOBODYS), replayed(150, 3600, OWNED)]
-    read = {0: ["10/10"] * 2, 100: ["460/10"] * 2, 200: ["910/10"] * 2}
-    assert list(held(intervals=cut, read=read)) == ["QUEUES"]
+    assert list(held(hits, intervals=cut, read=read)) == [limit]
 
 
 def test_growths_under_one_limit_are_added_up() -> None:

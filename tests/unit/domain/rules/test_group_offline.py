@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Subscriptions
 from spark_jobs.domain.model.window import offline_times
 from spark_jobs.domain.rules.findings import findings
@@ -153,14 +154,15 @@ def test_members_that_left_together_may_run_without_heartbeats(before: Mapping[s
 
 @pytest.mark.parametrize(("after", "says"), [("c1 c3", "Members with the same ids"), ("c3", "The only member left")])
 def test_the_same_ids_before_and_after_may_have_run_all_the_time(after: str, says: str) -> None:
-    said = [
-        broker_said(0, 100, "c1", NOTHING),
-        broker_said(100, 200, "", NOTHING),
-        broker_said(200, 300, after, NOTHING),
-    ]
+    assert (absent("c1", after).hint or "").startswith(says)
+
+
+def absent(before: str, after: str) -> RuleHit:
+    """From 100 to 200 s nobody is listed; these are before and after it."""
+    said = [broker_said(start, start + 100, ids, NOTHING) for start, ids in ((0, before), (100, ""), (200, after))]
     step = audited_step(interval(100, 200, (), NO_OWNERS), memberships={"x": said})
     (hit,) = RULE.hits(with_samples(step, COMES))
-    assert (hit.hint or "").startswith(says)
+    return hit
 
 
 @pytest.mark.parametrize(
@@ -175,13 +177,7 @@ def test_the_same_ids_before_and_after_may_have_run_all_the_time(after: str, say
     ],
 )
 def test_a_process_that_runs_before_and_after_ran_without_heartbeats(client_id: str, cause: str) -> None:
-    said = [
-        broker_said(0, 100, client_id, NOTHING),
-        broker_said(100, 200, "", NOTHING),
-        broker_said(200, 300, client_id, NOTHING),
-    ]
-    step = with_samples(audited_step(interval(100, 200, (), NO_OWNERS), memberships={"x": said}), COMES)
-    (hit,) = RULE.hits(step)
+    hit = absent(client_id, client_id)
     assert (hit.cause, str(hit.hint).startswith("All its queues are of b:")) == (cause, cause == "NO_HEARTBEATS")
 
 

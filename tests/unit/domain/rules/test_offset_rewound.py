@@ -13,7 +13,7 @@ from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.rules.findings import findings
 from spark_jobs.domain.rules.offset_rewound import RULE
 from tests.support.builders import allocation, audited_step, interval, members, span, with_samples
-from tests.support.samples import offsets, oldest, progress
+from tests.support.samples import QueueSample, offsets, oldest, progress
 from tests.support.tables import cells
 from tests.support.times import micros
 from tests.unit.domain.test_reconnects import spans
@@ -340,38 +340,27 @@ def test_an_offset_that_falls_to_the_same_one_again_and_again_is_overwritten(rea
 
 
 @pytest.mark.parametrize(
-    ("stored", "is_named"),
+    ("back_to", "other", "hint"),
     [
         # Queue 0 goes from messages of 900 s back to those of 100 s: halfway is 500 s.
-        (501, True),
-        (500, False),
-        (0, False),
-        (None, False),
+        (100, [501], "consumed: b:1."),
+        *((100, [stored], None) for stored in (500, 0, None)),
+        # The time of the messages is not known, or there is no sample of queue 1.
+        *((0, [900], None), (100, [], None)),
     ],
 )
-def test_a_reset_names_the_queues_that_a_sample_does_not_show_to_go_back(stored: int | None, is_named: bool) -> None:
+def test_a_reset_names_the_queues_that_a_sample_does_not_show_to_go_back(
+    back_to: int, other: list[int | None], hint: str | None
+) -> None:
     step = two_queues(rewinds=[1, 0], rewound=[65, 0], rewound_max=[65, 0], rewound_at=[300, None])
-    read = {
-        280: [(1000, 565, 565, 900), (1000, 700, 700, stored)],
-        300: [(1000, 500, 500, 100), (1000, 700, 700, stored)],
+    still = [(1000, 700, 700, stored) for stored in other]
+    read: dict[float, list[QueueSample | None]] = {
+        280: [(1000, 565, 565, 900), *still],
+        300: [(1000, 500, 500, back_to), *still],
     }
-    (hit,) = RULE.hits(with_samples(step, {"t": offsets([("b", 0), ("b", 1)], read)}))
+    (hit,) = RULE.hits(with_samples(step, {"t": offsets([("b", 0), ("b", 1)][: 1 + len(other)], read)}))
     assert hit.cause == "RESET"
-    assert ("consumed: b:1." in (hit.hint or "")) is is_named
-
-
-def test_a_reset_says_nothing_of_a_queue_without_any_sample() -> None:
-    step = two_queues(rewinds=[1, 0], rewound=[65, 0], rewound_max=[65, 0], rewound_at=[300, None])
-    read = {280: [(1000, 565, 565, 900)], 300: [(1000, 500, 500, 100)]}
-    (hit,) = RULE.hits(with_samples(step, {"t": offsets([("b", 0)], read)}))
-    assert (hit.cause, hit.hint) == ("RESET", None)
-
-
-def test_without_the_time_of_the_messages_a_reset_names_no_other_queue() -> None:
-    step = two_queues(rewinds=[1, 0], rewound=[65, 0], rewound_max=[65, 0], rewound_at=[300, None])
-    read = {280: [(1000, 565, 565, 900), (1000, 700, 700, 900)], 300: [(1000, 500, 500, 0), (1000, 700, 700, 900)]}
-    (hit,) = RULE.hits(with_samples(step, {"t": offsets([("b", 0), ("b", 1)], read)}))
-    assert (hit.cause, hit.hint) == ("RESET", None)
+    assert hit.hint is None if hint is None else hint in (hit.hint or "")
 
 
 def test_it_says_how_many_messages_that_is_in_all() -> None:
