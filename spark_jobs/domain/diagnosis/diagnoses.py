@@ -88,9 +88,9 @@ def _standing_together(standing: Standing, of_topic: Iterable[Standing]) -> Set[
 def _extent(standing: Standing, client_id: str | None, together: Set[Place]) -> Extent:
     """The widest set of readable queues that stand together with this one."""
     if len(together) == len(standing.interval.queues or ()) > 1:
-        return Extent.ALL_OF_TOPIC
+        return "ALL_OF_TOPIC"
     allocation = standing.interval.allocation
     owned = allocation.queues_of_client.get(client_id or "", frozenset()) if allocation else frozenset()
     if not owned or not owned <= together:
-        return Extent.SOME
-    return Extent.ALL_OF_OWNER if len(owned) > 1 else Extent.ONLY_OF_OWNER
+        return "SOME"
+    return "ALL_OF_OWNER" if len(owned) > 1 else "ONLY_OF_OWNER"

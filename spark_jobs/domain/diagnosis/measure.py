@@ -9,18 +9,7 @@ import numpy as np
 
 from spark_jobs.domain.diagnosis.absences import all_expired
 from spark_jobs.domain.diagnosis.commits import SeldomCommits, seldom_commits
-from spark_jobs.domain.diagnosis.facts import (
-    Commits,
-    Facts,
-    InHand,
-    Listener,
-    Lock,
-    Oldest,
-    Owner,
-    ProcessState,
-    Pulls,
-    YesNo,
-)
+from spark_jobs.domain.diagnosis.facts import Commits, Facts, InHand, Listener, Lock, Oldest, Owner, Pulls
 from spark_jobs.domain.diagnosis.standing import Standing
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.brokers import brokers_without_master
@@ -87,7 +76,7 @@ def facts_of(step: AuditedStep, standing: Standing, client_id: str | None) -> Fa
     without_master = brokers_without_master(step, topic, (time[0], time[0] + 2 * step.settings.cadence))
     facts = Facts(
         owner=_owner(standing),
-        master=YesNo.NO if standing.queue.broker_name in without_master else YesNo.UNKNOWN,
+        masterless=standing.queue.broker_name in without_master,
         starved=_is_starved(step, standing),
         blocked=_is_blocked(step, standing),
         expired=span.produced <= 0 and all_expired(step, topic, span.queue, span.offset, standing.stored),
@@ -112,13 +101,13 @@ def pulling_by_hand(step: AuditedStep) -> Sequence[Time]:
 
 def _owner(standing: Standing) -> Owner:
     if standing.interval.is_shared_out or standing.interval.has_popping_members:
-        return Owner.HANDED_OUT
+        return "HANDED_OUT"
     if standing.owners:
-        return Owner.CLIENT
+        return "CLIENT"
     if standing.interval.reason in CONSUMED_UNSEEN:
-        return Owner.UNSEEN
+        return "UNSEEN"
     unknown = (Reason.SETTINGS_MISSING, Reason.UNKNOWN_STRATEGY)
-    return Owner.STRATEGY_UNKNOWN if standing.interval.reason in unknown else Owner.NOT_REPLAYED
+    return "STRATEGY_UNKNOWN" if standing.interval.reason in unknown else "NOT_REPLAYED"
 
 
 def _is_starved(step: AuditedStep, standing: Standing) -> bool:
@@ -161,16 +150,16 @@ def commits_of(step: AuditedStep, topic: str) -> SeldomCommits | None:
 
 def _commits(step: AuditedStep, standing: Standing) -> Commits:
     if not standing.span.is_committed:
-        return Commits.NEVER
+        return "NEVER"
     seldom = commits_of(step, standing.queue.topic)
     if seldom is None:
-        return Commits.STAND
-    return Commits.SELDOM if standing.span.seen_at - standing.span.start <= 2 * seldom.distance else Commits.OVERDUE
+        return "STAND"
+    return "SELDOM" if standing.span.seen_at - standing.span.start <= 2 * seldom.distance else "OVERDUE"
 
 
-def _reads_on(step: AuditedStep, standing: Standing) -> YesNo:
-    """YES if clients pull messages behind the committed offset, in most samples, as brokers since 5.1 report: 0 is no
-    pull, if such a broker reports those of other queues.
+def _reads_on(step: AuditedStep, standing: Standing) -> bool | None:
+    """Return whether clients pull messages behind the committed offset, in most samples, as brokers since 5.1 report: 0
+    is no pull, if such a broker reports those of other queues.
     """
     samples, queue = step.history.offsets[standing.queue.topic], standing.queue
     pulls = samples.pull_offset[samples.inside(standing.start, standing.seen_at + 1)]
@@ -178,16 +167,17 @@ def _reads_on(step: AuditedStep, standing: Standing) -> YesNo:
     known = pulls[(pulls[:, of_broker] > 0).any(axis=1), samples.columns[queue[1:]]]
     known = known[known != UNKNOWN]
     if len(known) < 2:
-        return YesNo.UNKNOWN
+        return None
     pulled = known[known > 0]
     is_pulled = len(pulled) > _MOST * len(known)
-    return YesNo.YES if is_pulled and pulled[-1] > max(pulled[0], standing.span.offset) else YesNo.NO
+    return bool(is_pulled and pulled[-1] > max(pulled[0], standing.span.offset))
 
 
 def _with_client(step: AuditedStep, standing: Standing, client_id: str, facts: Facts) -> Facts:
     """The same with what is known of the owner."""
     language = standing.interval.languages.get(client_id)
-    known: dict[str, Any] = {"listed": _listed(step, standing, client_id), "java": _known(language, language == _JAVA)}
+    is_java = None if language is None else language == _JAVA
+    known: dict[str, Any] = {"listed": _listed(step, standing, client_id), "java": is_java}
     client = step.history.clients.get(client_id)
     # The snapshot at which it begins to stand may show how it was before.
     begins = standing.start + step.settings.cadence // 2
@@ -209,26 +199,26 @@ def _reported(
     if len(answers) <= _MOST * len(states):
         ghosts = sum(state.in_group is False for state in states)
         is_ghost = ghosts > _MOST * (len(states) - len(answers))
-        return {"process": ProcessState.NOT_IN_GROUP if is_ghost else ProcessState.SILENT}
+        return {"process": "NOT_IN_GROUP" if is_ghost else "SILENT"}
     samples = process_queue(client, standing.queue, standing.start + 1, standing.seen_at + 1)
     # A consumer that pulls by hand has no process queues.
     reporting = sum(state.owned is not None and bool(state.owned or not by_hand) for state in answers)
     orderly = [state.consume_orderly for state in answers if state.consume_orderly is not None]
-    is_orderly = _known(orderly or None, sum(orderly) > _MOST * len(orderly))
+    is_orderly = sum(orderly) > _MOST * len(orderly) if orderly else None
     facts: dict[str, Any] = {
-        "process": ProcessState.ANSWERS,
-        "holds": _known(reporting or None, len(samples.times) > _MOST * reporting),
+        "process": "ANSWERS",
+        "holds": len(samples.times) > _MOST * reporting if reporting else None,
         "orderly": is_orderly,
         "lock": _lock(standing, reports, is_orderly),
     }
     if not len(samples.times):
         return facts
     consumes = _consumes(samples)
-    is_tried = is_orderly is YesNo.YES and bool(consumes.any())
+    is_tried = is_orderly is True and bool(consumes.any())
     finishes = is_tried or finished(step, standing, client_id) is not None
     # Other clients renew the time with a lock.
-    if standing.interval.languages.get(client_id) == _JAVA and is_orderly is YesNo.NO:
-        facts |= {"reads_on": YesNo.YES} if consumes.sum() > _MOST * len(consumes) else {}
+    if standing.interval.languages.get(client_id) == _JAVA and is_orderly is False:
+        facts |= {"reads_on": True} if consumes.sum() > _MOST * len(consumes) else {}
     return {
         **facts,
         "pulls": _pulls(step, standing, samples, reports),
@@ -238,15 +228,17 @@ def _reported(
     }
 
 
-def _listed(step: AuditedStep, standing: Standing, client_id: str) -> YesNo:
-    """YES if the queue's broker has heartbeats of the owner in most of the time in which it answers."""
+def _listed(step: AuditedStep, standing: Standing, client_id: str) -> bool | None:
+    """Return whether the queue's broker has heartbeats of the owner in most of the time in which it answers; None: it
+    never answers.
+    """
     broker_name, time = standing.queue.broker_name, (standing.start, standing.end)
     answers = ((span.start, span.end) for span in step.memberships.get(broker_name, ()))
     lasting, listing = (
         sum(end - start for each in times for start, end in [common(time, each) or (0, 0)])
         for times in (answers, _heartbeats(step, broker_name).get(client_id, ()))
     )
-    return _known(lasting or None, listing > _MOST * lasting)
+    return listing > _MOST * lasting if lasting else None
 
 
 @cached_with_value
@@ -282,12 +274,12 @@ def _lists(step: AuditedStep, broker_name: str, client_id: str, at: int) -> bool
     return next((client_id in span.state.client_ids for span in spans), None)
 
 
-def _lock(standing: Standing, reports: _Reports, is_orderly: YesNo) -> Lock:
-    if is_orderly is not YesNo.YES:
-        return Lock.NOT_NEEDED if is_orderly is YesNo.NO else Lock.UNKNOWN
+def _lock(standing: Standing, reports: _Reports, is_orderly: bool | None) -> Lock | None:
+    if is_orderly is not True:
+        return "NOT_NEEDED" if is_orderly is False else None
     queue = standing.queue
     lacks = _most_show(reports, lambda each: queue in each.reported.unlocked or queue in each.symptoms.expired)
-    return Lock.MISSING if lacks else Lock.FRESH
+    return "MISSING" if lacks else "FRESH"
 
 
 def _most_show(reports: _Reports, shows: Callable[[ClientReport], bool]) -> bool:
@@ -296,30 +288,30 @@ def _most_show(reports: _Reports, shows: Callable[[ClientReport], bool]) -> bool
     return showing > _MOST * sum(span.end - span.start for span in reports)
 
 
-def _pulls(step: AuditedStep, standing: Standing, samples: ProcessQueue, reports: _Reports) -> Pulls:
+def _pulls(step: AuditedStep, standing: Standing, samples: ProcessQueue, reports: _Reports) -> Pulls | None:
     if (reports[-1].state.reported.pull_interval_ms or 0) > step.settings.thresholds.pull_idle_seconds * 1000:
-        return Pulls.SELDOM
+        return "SELDOM"
     pulled = samples.last_pull[samples.last_pull > 0]
     if not len(pulled):
-        return Pulls.UNKNOWN
+        return None
     # A queue that is dropped and taken again begins with a fresh time.
     is_still = len(pulled) >= _PULLS and (np.diff(pulled) > 0).mean() < _FEW
-    return Pulls.STOPPED if is_still or standing.queue in reports[-1].state.symptoms.stale else Pulls.CONTINUE
+    return "STOPPED" if is_still or standing.queue in reports[-1].state.symptoms.stale else "CONTINUE"
 
 
-def _in_hand(standing: Standing, cached_count: Matrix, reports: _Reports) -> InHand:
+def _in_hand(standing: Standing, cached_count: Matrix, reports: _Reports) -> InHand | None:
     if _most_show(reports, lambda each: any(limit.cause is _SPAN for limit in _limits(each, standing.queue))):
-        return InHand.SPAN_LIMIT
+        return "SPAN_LIMIT"
     # A Java client counts sizes on their own, not those of the messages it has (`ProcessQueue.msgSize`).
     if _most_show(
         reports,
         lambda each: any(limit.cause is _SIZE and limit.cached_count == 0 for limit in _limits(each, standing.queue)),
     ):
-        return InHand.MISCOUNTED
+        return "MISCOUNTED"
     known = cached_count[cached_count != UNKNOWN]
     if not len(known):
-        return InHand.UNKNOWN
-    return InHand.NOTHING if (known == 0).mean() > _MOST else InHand.SOME
+        return None
+    return "NOTHING" if (known == 0).mean() > _MOST else "SOME"
 
 
 def _limits(report: ClientReport, queue: MessageQueue) -> Iterator[Throttled]:
@@ -327,18 +319,18 @@ def _limits(report: ClientReport, queue: MessageQueue) -> Iterator[Throttled]:
     return (throttled for throttled in report.symptoms.throttled if throttled.queue == queue)
 
 
-def _oldest(samples: ProcessQueue, offset: int) -> Oldest:
+def _oldest(samples: ProcessQueue, offset: int) -> Oldest | None:
     """All snapshots but the first count, which may be older than the offset."""
     holding = (samples.cached_count > 0) & (samples.cached_min_offset != UNKNOWN)
     known = samples.cached_min_offset[1:][holding[1:]]
     if not len(known) or offset == UNKNOWN:
-        return Oldest.UNKNOWN
-    return Oldest.COMMITTED if (known == offset).mean() > _MOST else Oldest.ANOTHER
+        return None
+    return "COMMITTED" if (known == offset).mean() > _MOST else "ANOTHER"
 
 
 def _listener(
     standing: Standing, client: ClientHistory, seen: slice, samples: ProcessQueue, *, finishes: bool
-) -> Listener:
+) -> Listener | None:
     statuses = [
         status
         for each in client.samples.statuses[seen]
@@ -347,18 +339,11 @@ def _listener(
     ]
     failures = [status.consume_failed_tps or 0.0 for status in statuses]
     if failures and sum(rate > 0 for rate in failures) > _MOST * len(failures):
-        return Listener.FAILS
+        return "FAILS"
     if finishes:
-        return Listener.FINISHES
+        return "FINISHES"
     call_ms = max((status.consume_rt_ms or 0.0 for status in statuses), default=0.0)
     if call_ms * MILLISECOND * 2 >= standing.seen_at - standing.start:
-        return Listener.SLOW
+        return "SLOW"
     is_known = bool((samples.last_consume > 0).any())
-    return Listener.DOES_NOT_RETURN if is_known else Listener.UNKNOWN
-
-
-def _known(value: object, is_true: bool) -> YesNo:
-    """YES if it is true; unknown without a value."""
-    if value is None:
-        return YesNo.UNKNOWN
-    return YesNo.YES if is_true else YesNo.NO
+    return "DOES_NOT_RETURN" if is_known else None

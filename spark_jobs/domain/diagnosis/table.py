@@ -4,19 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from spark_jobs.domain.diagnosis.facts import (
-    Commits,
-    Extent,
-    Facts,
-    InHand,
-    Listener,
-    Lock,
-    Oldest,
-    Owner,
-    ProcessState,
-    Pulls,
-    YesNo,
-)
+from spark_jobs.domain.diagnosis.facts import Facts
 
 
 class StandingCause(StrEnum):
@@ -71,53 +59,53 @@ class TableLine:
 
 def _takes_nothing(facts: Facts) -> bool:
     """Return whether pulls continue and bring nothing."""
-    return facts.in_hand is InHand.NOTHING and facts.pulls in (Pulls.CONTINUE, Pulls.UNKNOWN)
+    return facts.in_hand == "NOTHING" and facts.pulls in ("CONTINUE", None)
 
 
 def _is_not_committed(facts: Facts) -> bool:
     """Return whether the group reads on while its offset stands, and nothing that is in hand explains it."""
-    if facts.in_hand in (InHand.SOME, InHand.SPAN_LIMIT):
-        return facts.oldest is Oldest.ANOTHER and facts.orderly is YesNo.NO and facts.listener is Listener.FINISHES
-    is_known = facts.in_hand is InHand.NOTHING or facts.by_hand
-    return facts.commits is Commits.OVERDUE or (facts.reads_on is YesNo.YES and is_known)
+    if facts.in_hand in ("SOME", "SPAN_LIMIT"):
+        return facts.oldest == "ANOTHER" and facts.orderly is False and facts.listener == "FINISHES"
+    is_known = facts.in_hand == "NOTHING" or facts.by_hand
+    return facts.commits == "OVERDUE" or (facts.reads_on is True and is_known)
 
 
 def _may_be_filtered(facts: Facts) -> bool:
     """Return whether nothing shows that the owner hangs. Java clients commit what the broker skipped
     (`DefaultMQPushConsumerImpl.correctTagsOffset`), unless the application decides when to pull: none is excused.
     """
-    if not facts.filtered or facts.owner is not Owner.CLIENT:
+    if not facts.filtered or facts.owner != "CLIENT":
         return False
-    if facts.java is YesNo.YES and not facts.by_hand:
+    if facts.java is True and not facts.by_hand:
         return False
-    is_idle = facts.in_hand is InHand.NOTHING and facts.listener is not Listener.FAILS
-    return is_idle or (facts.process is ProcessState.UNKNOWN and facts.java is YesNo.NO)
+    is_idle = facts.in_hand == "NOTHING" and facts.listener != "FAILS"
+    return is_idle or (facts.process is None and facts.java is False)
 
 
 def _leaves_out(facts: Facts) -> bool:
     """Return whether the application did not pull the queue in most of the time, and has no offset of it."""
-    return facts.by_hand and facts.commits is Commits.NEVER and facts.reads_on is YesNo.NO
+    return facts.by_hand and facts.commits == "NEVER" and facts.reads_on is False
 
 
 def _is_retried_in_place(facts: Facts) -> bool:
     """Return whether an orderly consumer takes one message again and again (`ConsumeMessageOrderlyService`)."""
-    tries = facts.listener in (Listener.FAILS, Listener.FINISHES)
-    return facts.orderly is YesNo.YES and tries and facts.oldest is Oldest.COMMITTED
+    tries = facts.listener in ("FAILS", "FINISHES")
+    return facts.orderly is True and tries and facts.oldest == "COMMITTED"
 
 
 def _hangs(facts: Facts) -> bool:
     """Return whether the owner has messages in hand and finishes none. At the limit of the span it may wait for one
     message only, unless several queues, all that it has, stand.
     """
-    all_stand = facts.extent in (Extent.ALL_OF_OWNER, Extent.ALL_OF_TOPIC)
-    is_in_hand = facts.in_hand is InHand.SOME or (facts.in_hand is InHand.SPAN_LIMIT and all_stand)
-    return is_in_hand and facts.listener is Listener.DOES_NOT_RETURN
+    all_stand = facts.extent in ("ALL_OF_OWNER", "ALL_OF_TOPIC")
+    is_in_hand = facts.in_hand == "SOME" or (facts.in_hand == "SPAN_LIMIT" and all_stand)
+    return is_in_hand and facts.listener == "DOES_NOT_RETURN"
 
 
 LINES: tuple[TableLine, ...] = (
     TableLine(
         StandingCause.NO_MASTER,
-        lambda facts: facts.master is YesNo.NO,
+        lambda facts: facts.masterless,
         "the route named only slaves of the queues' broker when they stopped",
         "Bring the broker's master back. Orderly consumers wait for locks that only a master gives. Others read from a "
         "slave, unless it does not serve them (`slaveReadEnable`, RocketMQ issue #9879) or their client uses masters "
@@ -134,7 +122,7 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.NOT_ACKNOWLEDGED,
-        lambda facts: facts.blocked and facts.owner in (Owner.HANDED_OUT, Owner.UNSEEN),
+        lambda facts: facts.blocked and facts.owner in ("HANDED_OUT", "UNSEEN"),
         "POP, or behind a proxy: the topic is ordered (FIFO), and other queues of its broker are consumed",
         "The group consumes other queues of that broker. In order, a broker hands out nothing behind a message that is "
         "not acknowledged. Look which consumer has the message at the committed offset, and whether its listener "
@@ -145,7 +133,7 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.NOT_CONSUMED,
-        lambda facts: facts.owner in (Owner.HANDED_OUT, Owner.UNSEEN),
+        lambda facts: facts.owner in ("HANDED_OUT", "UNSEEN"),
         "POP, or behind a proxy: the offsets stand",
         "No consumer asks for these messages or acknowledges them. Check that the consumers run, and that they or the "
         "proxies reach the brokers of these queues. Restart clients that get nothing since their proxy was restarted "
@@ -155,14 +143,14 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.NOT_IN_GROUP,
-        lambda facts: facts.process is ProcessState.NOT_IN_GROUP,
+        lambda facts: facts.process == "NOT_IN_GROUP",
         "the owner answers that it has no consumer of the group",
         "Restart that process: brokers list a member whose consumer was shut down.",
         "STUCK_CONSUMER",
     ),
     TableLine(
         StandingCause.NO_ANSWER,
-        lambda facts: facts.process is ProcessState.SILENT,
+        lambda facts: facts.process == "SILENT",
         "the owner does not answer",
         "The process hangs, or its host or network is down. If it runs, take a thread dump, check for long garbage "
         "collection pauses, and restart it.",
@@ -171,7 +159,7 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.NOT_LISTED,
-        lambda facts: facts.listed is YesNo.NO,
+        lambda facts: facts.listed is False,
         "the queues' broker does not list the owner, and other brokers do",
         "The client is not connected to the broker of these queues. Check that its host reaches the address that the "
         "broker registers.",
@@ -179,7 +167,7 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.NOT_TAKEN,
-        lambda facts: facts.holds is YesNo.NO,
+        lambda facts: facts.holds is False,
         "the owner does not hold the queue",
         "The owner does not hold these queues, so another client does, or none. Compare its route, strategy, version "
         "and subscriptions with those of the other members. Restart it if they are the same.",
@@ -187,7 +175,7 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.NO_LOCK,
-        lambda facts: facts.lock is Lock.MISSING,
+        lambda facts: facts.lock == "MISSING",
         "the orderly owner lacks the broker's lock",
         "Another client holds the lock, which expires 60 s after its last renewal. Check for a consumer that stopped "
         "without shutdown, a shared client id, and different member lists.",
@@ -195,14 +183,14 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.PULLS_SELDOM,
-        lambda facts: facts.pulls is Pulls.SELDOM,
+        lambda facts: facts.pulls == "SELDOM",
         "the owner's pullInterval is longer than `pull_idle_seconds`",
         "Set pullInterval to less than two minutes.",
         "NO_PROGRESS",
     ),
     TableLine(
         StandingCause.NO_PULL,
-        lambda facts: facts.pulls is Pulls.STOPPED,
+        lambda facts: facts.pulls == "STOPPED",
         "the owner answers, and its last pull is more than `pull_idle_seconds` old",
         "The client's pull thread (PullMessageService in Java) is stuck, or has lost the pull requests of these "
         "queues. Take a thread dump and restart the client.",
@@ -221,7 +209,7 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.COMMITS_SELDOM,
-        lambda facts: facts.commits is Commits.SELDOM and facts.in_hand is not InHand.SOME,
+        lambda facts: facts.commits == "SELDOM" and facts.in_hand != "SOME",
         "all queues of the topic are committed at once, at even distances of a minute or more (INFO)",
         "The application commits its offsets seldom, as with checkpoints. The lag between two commits says nothing, "
         "and what is not committed comes again after it ends. Commit more often if that is too much.",
@@ -242,8 +230,8 @@ LINES: tuple[TableLine, ...] = (
         StandingCause.NEVER_COMMITTED,
         # If its pulls are known to bring nothing, neither its host, nor its pulls, nor its listener is the cause.
         lambda facts: (
-            facts.commits is Commits.NEVER
-            and (facts.in_hand, facts.pulls) != (InHand.NOTHING, Pulls.CONTINUE)
+            facts.commits == "NEVER"
+            and (facts.in_hand, facts.pulls) != ("NOTHING", "CONTINUE")
             and not _leaves_out(facts)
         ),
         "no committed offset, although messages came for `stalled_after_seconds` (WARN if no queue of the topic has "
@@ -254,7 +242,7 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.OWNERS_UNKNOWN,
-        lambda facts: facts.owner is Owner.STRATEGY_UNKNOWN,
+        lambda facts: facts.owner == "STRATEGY_UNKNOWN",
         "the strategy or a setting of it is unknown",
         "Which members consume these queues is not known. Configure what STRATEGY_UNKNOWN names: then the owner is "
         "known, or why there is none.",
@@ -262,7 +250,7 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.MISCOUNTED,
-        lambda facts: facts.in_hand is InHand.MISCOUNTED,
+        lambda facts: facts.in_hand == "MISCOUNTED",
         "the owner reports no message in hand, and more MiB than its `pullThresholdSizeForQueue`",
         "The client's count of what it holds is wrong, so it fetches nothing: the listener is not slow. Java clients "
         "before 5.2.0 miscount if the listener changes the body of a message (RocketMQ issue #7538). Upgrade them. "
@@ -285,7 +273,7 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.SUSPENDED,
-        lambda facts: _takes_nothing(facts) and facts.extent is not Extent.SOME,
+        lambda facts: _takes_nothing(facts) and facts.extent != "SOME",
         "the owner answers and pulls, and has nothing in hand, in all of its queues",
         "The client was suspended by code, or its pulls are refused: nothing is in its listener. Look in its log for "
         "`consumer was paused`, or for a refused pull: permission, access control, a disabled or missing group, SQL "
@@ -317,9 +305,7 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.SPAN_LIMIT,
-        lambda facts: (
-            facts.in_hand is InHand.SPAN_LIMIT and facts.listener is not Listener.FINISHES and not _hangs(facts)
-        ),
+        lambda facts: facts.in_hand == "SPAN_LIMIT" and facts.listener != "FINISHES" and not _hangs(facts),
         "one message is not finished, the client may hold no later ones, and does not finish any",
         "One old message is not finished, newer ones are. Take a thread dump to see whether a listener call hangs, and "
         "restart the client.",
@@ -329,9 +315,7 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.HELD_BACK,
-        lambda facts: (
-            facts.oldest is Oldest.COMMITTED and facts.listener is Listener.FINISHES and facts.orderly is YesNo.NO
-        ),
+        lambda facts: facts.oldest == "COMMITTED" and facts.listener == "FINISHES" and facts.orderly is False,
         "one message is not finished, and later ones are",
         "Take a thread dump: a listener call may hang, or the client has lost the message after a call that took too "
         "long. Restart the client, and let the listener tolerate duplicates.",
@@ -341,7 +325,7 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.SLOW_CALLS,
-        lambda facts: facts.in_hand is InHand.SOME and facts.listener is Listener.SLOW,
+        lambda facts: facts.in_hand == "SOME" and facts.listener == "SLOW",
         "the owner reports that a call of its listener takes half as long, or longer (WARN)",
         "The listener works on a message for as long as the queue stands. Make it faster, or give the client more "
         "threads.",
@@ -360,10 +344,7 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.NOT_PULLED,
-        lambda facts: (
-            _leaves_out(facts)
-            or (facts.by_hand and facts.process is ProcessState.ANSWERS and facts.in_hand is InHand.UNKNOWN)
-        ),
+        lambda facts: _leaves_out(facts) or (facts.by_hand and facts.process == "ANSWERS" and facts.in_hand is None),
         "the application decides what it pulls (CONSUME_ACTIVELY), and its client answers and reports no queues; "
         "or the broker has pull offsets, and no offset of this queue",
         "The application chooses the queues that it pulls, and does not pull these, or gets nothing from them. Look at "
@@ -374,7 +355,7 @@ LINES: tuple[TableLine, ...] = (
     ),
     TableLine(
         StandingCause.UNEXPLAINED,
-        lambda facts: facts.process is ProcessState.ANSWERS,
+        lambda facts: facts.process == "ANSWERS",
         "the owner answers, and nothing that it reports shows why",
         "What the owner reports does not show why. Look in its log for errors of these queues since then.",
         "NO_PROGRESS",

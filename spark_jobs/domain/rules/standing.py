@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 from spark_jobs.domain.diagnosis.diagnoses import Diagnosis, diagnoses
-from spark_jobs.domain.diagnosis.facts import Commits, Owner, YesNo
 from spark_jobs.domain.diagnosis.measure import commits_of, finished
 from spark_jobs.domain.diagnosis.standing import standing_seconds
 from spark_jobs.domain.diagnosis.table import LINE_OF, LINES, StandingCause
@@ -97,7 +96,7 @@ def _standing_hits(step: AuditedStep, *, has_moved: bool) -> Iterator[RuleHit]:
 
 def _known(diagnosis: Diagnosis) -> str | None:
     """Sentences on what is known of the client; None: nothing is."""
-    is_known = diagnosis.standing.span.is_committed or diagnosis.facts.reads_on is YesNo.NO
+    is_known = diagnosis.standing.span.is_committed or diagnosis.facts.reads_on is False
     may_be_elsewhere = diagnosis.facts.by_hand and not is_known
     return " ".join(filter(None, (diagnosis.facts.in_words(), _ELSEWHERE if may_be_elsewhere else ""))) or None
 
@@ -105,7 +104,7 @@ def _known(diagnosis: Diagnosis) -> str | None:
 def _severity(step: AuditedStep, diagnosis: Diagnosis) -> str | None:
     """The severity of a queue that stands for so long; None: not long enough, or nothing came."""
     thresholds, standing, facts = step.settings.thresholds, diagnosis.standing, diagnosis.facts
-    span, is_pulled = standing.span, facts.owner is Owner.CLIENT
+    span, is_pulled = standing.span, facts.owner == "CLIENT"
     if span.waiting <= thresholds.allowed_lag:
         is_long = span.produced > 0 and standing.owned_seconds >= 2 * thresholds.verdict_window_seconds
         return WARN if is_pulled and is_long and not facts.filtered else None
@@ -113,7 +112,7 @@ def _severity(step: AuditedStep, diagnosis: Diagnosis) -> str | None:
         return _without_commits(step, diagnosis) if not facts.filtered else None
     # Of an application that pulls when it likes, where nothing came, or where no commit says what was read, only a long
     # time says anything.
-    is_read_on = diagnosis.cause is StandingCause.NOT_COMMITTED and facts.commits is not Commits.OVERDUE
+    is_read_on = diagnosis.cause is StandingCause.NOT_COMMITTED and facts.commits != "OVERDUE"
     is_slow = facts.by_hand or span.produced <= 0 or is_read_on
     minimum = thresholds.stalled_after_seconds
     if standing.seconds >= (max(thresholds.verdict_window_seconds, minimum) if is_slow else minimum):
@@ -138,8 +137,8 @@ def _without_commits(step: AuditedStep, diagnosis: Diagnosis) -> str | None:
     first message that it hands out (`PopMessageProcessor.getInitOffset`).
     """
     standing, owned_seconds = diagnosis.standing, diagnosis.standing.owned_seconds
-    if diagnosis.facts.owner is not Owner.CLIENT:
-        is_unseen = diagnosis.facts.owner is Owner.UNSEEN and not standing.span.others_commit
+    if diagnosis.facts.owner != "CLIENT":
+        is_unseen = diagnosis.facts.owner == "UNSEEN" and not standing.span.others_commit
         owned_seconds = seconds_listed_by_proxies(step, (standing.start, standing.seen_at)) if is_unseen else 0
     if owned_seconds < step.settings.thresholds.stalled_after_seconds:
         return None

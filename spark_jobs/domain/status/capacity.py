@@ -69,7 +69,7 @@ class GrowthFacts:
     """
 
     named: Limit | None = None
-    owner: Owner | None = Owner.CLIENT
+    owner: Owner | None = "CLIENT"
     room: bool = True
     popped: bool = False
     scales: bool = True
@@ -170,9 +170,9 @@ _BY_SHARES = (None, Limit.LISTENER)
 _BY_MEMBERS = (*_BY_SHARES, Limit.STUCK_CONSUMER, Limit.UNKNOWN_OWNERS)
 #: When a limit fits if no finding stands for it, or only one for LISTENER. The last line fits everything.
 _FITS: dict[Limit, Callable[[GrowthFacts], bool]] = {
-    Limit.UNKNOWN_MEMBERS: lambda facts: facts.owner is Owner.UNSEEN and facts.named in _BY_MEMBERS,
+    Limit.UNKNOWN_MEMBERS: lambda facts: facts.owner == "UNSEEN" and facts.named in _BY_MEMBERS,
     Limit.UNKNOWN_OWNERS: lambda facts: (
-        facts.named in {Owner.HANDED_OUT: (None,), Owner.NOT_REPLAYED: _BY_SHARES}.get(facts.owner or Owner.CLIENT, ())
+        facts.named in {"HANDED_OUT": (None,), "NOT_REPLAYED": _BY_SHARES}.get(facts.owner or "CLIENT", ())
     ),
     # A group takes its time to agree.
     Limit.NO_BACKLOG: lambda facts: facts.owner is None and facts.named is None,

@@ -240,16 +240,17 @@ def _facts(
     """The facts of a growth. Without a finding (`named`), its own samples name the limit, else why the queue stood,
     else that its owner `is_busy`.
     """
-    interval, owner = growth.progress.interval, Owner.CLIENT if owners else None
+    interval = growth.progress.interval
+    owner: Owner | None = "CLIENT" if owners else None
     if interval.allocation is None and not interval.unreadable:
         is_unseen = interval.reason in CONSUMED_UNSEEN
-        owner = Owner.UNSEEN if is_unseen else Owner.HANDED_OUT if interval.is_shared_out else Owner.NOT_REPLAYED
+        owner = "UNSEEN" if is_unseen else "HANDED_OUT" if interval.is_shared_out else "NOT_REPLAYED"
     popped = interval.is_shared_out or interval.has_popping_members
     if growth.is_worked_off:
         named = Limit.WORKED_OFF
-    elif growth.is_rewound and named in (None, Limit.IMBALANCE) and owner is Owner.CLIENT:
+    elif growth.is_rewound and named in (None, Limit.IMBALANCE) and owner == "CLIENT":
         named = Limit.REWOUND
-    elif named in (None, Limit.IMBALANCE) and owner is Owner.CLIENT and not popped:
+    elif named in (None, Limit.IMBALANCE) and owner == "CLIENT" and not popped:
         diagnosis = _most_of(growth, stood)
         named = Limit(diagnosis.line.bottleneck) if diagnosis else Limit.LISTENER if is_busy else named
     has_idle = interval.allocation is not None and 0 in interval.allocation.queues_per_member

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import product
+from typing import get_args
 
 import pytest
 
@@ -83,14 +84,16 @@ def test_the_first_line_that_fits_is_the_limit(named: str, owner: str, of: str, 
 
 
 def facts(named: str, owner: str, of: str) -> GrowthFacts:
-    known = Owner(owner) if owner in set(Owner) else None
+    known: Owner | None = next((each for each in get_args(Owner) if each == owner), None)
     room, popped, fixed = (fact in of.split() for fact in ("room", "popped", "fixed"))
     return GrowthFacts(None if named == "-" else Limit(named), known, room, popped, not fixed)
 
 
 def test_every_combination_has_a_limit_and_more_members_help_only_if_threads_are_busy_or_nobody_is_there() -> None:
     bools = (False, True)
-    combinations = (GrowthFacts(*values) for values in product((None, *Limit), (None, *Owner), bools, bools, bools))
+    combinations = (
+        GrowthFacts(*values) for values in product((None, *Limit), (None, *get_args(Owner)), bools, bools, bools)
+    )
     limits = {facts: limit_of(facts) for facts in combinations}
     assert set(limits.values()) == set(Limit)
     # LISTENER depends on the shares; all other limits of a finding are that of the queue.

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from spark_jobs.domain.diagnosis.diagnoses import diagnoses
-from spark_jobs.domain.diagnosis.facts import Extent
 from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.message_queue import RouteEntry
 from spark_jobs.domain.model.series import Span
@@ -158,8 +157,8 @@ def test_a_queue_that_moves_has_no_diagnosis() -> None:
 def test_the_extent_is_the_widest_set_that_stands_together() -> None:
     of = replayed("t", 0, 660, {"c1": [0, 1], "c2": [2, 3], "c3": [4]}, 5)
     for standing, extent in (
-        *(((0, 1), Extent.ALL_OF_OWNER), ((0,), Extent.SOME), ((4,), Extent.ONLY_OF_OWNER)),
-        ((0, 1, 2, 3, 4), Extent.ALL_OF_TOPIC),
+        *(((0, 1), "ALL_OF_OWNER"), ((0,), "SOME"), ((4,), "ONLY_OF_OWNER")),
+        ((0, 1, 2, 3, 4), "ALL_OF_TOPIC"),
     ):
         read = [
             offsets(second, *((second + 1, 1 if number in standing else second + 1, 1) for number in range(5)))
@@ -189,20 +188,20 @@ def test_a_queue_is_blocked_if_another_one_of_its_broker_moves_and_the_topic_is_
 @pytest.mark.parametrize(
     ("at_a", "at_b", "listed"),
     [
-        (660, 660, "YES"),
+        (660, 660, True),
         # The last heartbeat came to b two minutes before: it had some for 180 s of 540, or for 380.
-        (660, 400, "NO"),
-        (660, 600, "YES"),
+        (660, 400, False),
+        (660, 600, True),
         # The client left, or nothing is known of other brokers.
-        (400, 400, "YES"),
-        (380, 400, "YES"),
+        (400, 400, True),
+        (380, 400, True),
         # One round shows it at a, asked before it left.
-        (410, 400, "YES"),
-        (660, 300, "NO"),
+        (410, 400, True),
+        (660, 300, False),
     ],
 )
 def test_a_broker_that_alone_drops_a_client_has_had_no_heartbeat_for_two_minutes(
-    at_a: int, at_b: int, listed: str
+    at_a: int, at_b: int, listed: bool
 ) -> None:
     """Queue 0 of broker b stands from 100 s to 640 s; the brokers list its owner until these seconds."""
     interval = replayed("t", 0, 660, {"c1": [0]}, 1)
