@@ -13,10 +13,10 @@ from spark_jobs.domain.diagnosis.facts import Commits, Facts, InHand, Listener, 
 from spark_jobs.domain.diagnosis.standing import Standing
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.brokers import brokers_without_master
-from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans
+from spark_jobs.domain.kernel.client_spans import client_spans
 from spark_jobs.domain.kernel.process_queues import ProcessQueue, process_queue
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.clients import ThrottleCause, Throttled
+from spark_jobs.domain.model.clients import ClientReport, ThrottleCause, Throttled
 from spark_jobs.domain.model.history import PULLS_BY_HAND, UNKNOWN, ClientHistory, Mask, Matrix
 from spark_jobs.domain.model.message_queue import FIFO, PRIORITY, MessageQueue
 from spark_jobs.domain.model.series import Span
@@ -278,7 +278,7 @@ def _lock(standing: Standing, reports: _Reports, is_orderly: bool | None) -> Loc
     if is_orderly is not True:
         return "NOT_NEEDED" if is_orderly is False else None
     queue = standing.queue
-    lacks = _most_show(reports, lambda each: queue in each.reported.unlocked or queue in each.symptoms.expired)
+    lacks = _most_show(reports, lambda each: queue in each.unlocked or queue in each.expired)
     return "MISSING" if lacks else "FRESH"
 
 
@@ -289,14 +289,14 @@ def _most_show(reports: _Reports, shows: Callable[[ClientReport], bool]) -> bool
 
 
 def _pulls(step: AuditedStep, standing: Standing, samples: ProcessQueue, reports: _Reports) -> Pulls | None:
-    if (reports[-1].state.reported.pull_interval_ms or 0) > step.settings.thresholds.pull_idle_seconds * 1000:
+    if (reports[-1].state.pull_interval_ms or 0) > step.settings.thresholds.pull_idle_seconds * 1000:
         return "SELDOM"
     pulled = samples.last_pull[samples.last_pull > 0]
     if not len(pulled):
         return None
     # A queue that is dropped and taken again begins with a fresh time.
     is_still = len(pulled) >= _PULLS and (np.diff(pulled) > 0).mean() < _FEW
-    return "STOPPED" if is_still or standing.queue in reports[-1].state.symptoms.stale else "CONTINUE"
+    return "STOPPED" if is_still or standing.queue in reports[-1].state.stale else "CONTINUE"
 
 
 def _in_hand(standing: Standing, cached_count: Matrix, reports: _Reports) -> InHand | None:
@@ -316,7 +316,7 @@ def _in_hand(standing: Standing, cached_count: Matrix, reports: _Reports) -> InH
 
 def _limits(report: ClientReport, queue: MessageQueue) -> Iterator[Throttled]:
     """The limits of a queue that the client has reached."""
-    return (throttled for throttled in report.symptoms.throttled if throttled.queue == queue)
+    return (throttled for throttled in report.throttled if throttled.queue == queue)
 
 
 def _oldest(samples: ProcessQueue, offset: int) -> Oldest | None:

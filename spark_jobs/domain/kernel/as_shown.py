@@ -15,7 +15,7 @@ from spark_jobs.domain.kernel.allocations import Allocation, Member, QueueOwners
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, Moves, RebalanceInterval
 from spark_jobs.domain.kernel.holdings import settled_at
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
-from spark_jobs.domain.model.clients import ReportedState, reported_series
+from spark_jobs.domain.model.clients import ClientReport, reported_series
 from spark_jobs.domain.model.history import ClientHistory, Place
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Trigger
@@ -34,7 +34,7 @@ class Shown(NamedTuple):
 
 
 def shown(
-    interval: RebalanceInterval, client: ClientHistory, shows: Callable[[ReportedState], Queues]
+    interval: RebalanceInterval, client: ClientHistory, shows: Callable[[ClientReport], Queues]
 ) -> list[Span[Queues]]:
     """The queues that a client's snapshots show in the interval, each until the next one, the first from its start."""
     series = reported_series(client)
@@ -158,10 +158,10 @@ def _in_rounds(spans: Sequence[Span[Shown]], end: int, tolerance: int) -> Sequen
     return [span for span in in_rounds if span.start < span.end]
 
 
-def _beyond(topic: str, queues: Queues, share: Queues, reported: ReportedState) -> Queues:
+def _beyond(topic: str, queues: Queues, share: Queues, reported: ClientReport) -> Queues:
     return reported.holdings.get(topic, frozenset()) & queues - share
 
 
-def _lacking(topic: str, _: Queues, share: Queues, reported: ReportedState) -> Queues:
+def _lacking(topic: str, _: Queues, share: Queues, reported: ClientReport) -> Queues:
     """A client that lists no queue of any topic may pull by hand."""
     return share - reported.holdings[topic] if reported.owned and topic in reported.holdings else frozenset()

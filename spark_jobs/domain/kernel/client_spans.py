@@ -5,8 +5,9 @@ One snapshot is never enough: `seen_twice` and `symptoms` keep what two successi
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,10 +17,8 @@ from spark_jobs.domain.kernel.process_queues import clock_behind_ms, is_known
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import (
     LOCK_LIVES_MS,
-    NO_SYMPTOMS,
     BusyClient,
-    ReportedState,
-    Symptoms,
+    ClientReport,
     ThrottleCause,
     Throttled,
     needs_locks,
@@ -36,17 +35,8 @@ Symptom = TypeVar("Symptom")
 _LIMITS = tuple(ThrottleCause)
 
 
-class ClientReport(NamedTuple):
-    """One snapshot of a client. Without symptoms, it stays the same while the client's state does."""
-
-    reported: ReportedState
-    symptoms: Symptoms
-
-    @property
-    def is_well(self) -> bool:
-        """Return whether it answered, has a consumer of the group, lacks no lock, and shows no symptom."""
-        answered, in_group, unlocked = self.reported.answered, self.reported.in_group, self.reported.unlocked
-        return answered and in_group and not unlocked and self.symptoms is NO_SYMPTOMS
+#: The symptoms of a `ClientReport`, in its order.
+_Symptoms = tuple[tuple[MessageQueue, ...], tuple[Throttled, ...], BusyClient | None, tuple[MessageQueue, ...]]
 
 
 @cached_with_value
@@ -59,7 +49,7 @@ def client_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[ClientReport]]
         client_id: [
             span
             for span in reports.spans(step.window, step.settings.max_gap)
-            if span.state.reported.answered or not (_may_broadcast(step, client_id) or _commits(step, client_id, span))
+            if span.state.answered or not (_may_broadcast(step, client_id) or _commits(step, client_id, span))
         ]
         for client_id, reports in reported(step).items()
     }
@@ -128,9 +118,7 @@ def seen_twice(spans: Sequence[Span[State]]) -> Iterator[Span[State]]:
 def busy_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[BusyClient]]]:
     """By client id the times in which two successive snapshots show it with nearly all its threads busy."""
     return {
-        client_id: list(
-            seen_twice([span.showing(span.state.symptoms.busy) for span in spans if span.state.symptoms.busy])
-        )
+        client_id: list(seen_twice([span.showing(span.state.busy) for span in spans if span.state.busy]))
         for client_id, spans in unwell_spans(step).items()
     }
 
@@ -153,18 +141,19 @@ def symptoms(
 def client_reports(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) -> Series[ClientReport]:
     """One report per snapshot of a client, whose clock is behind by so many milliseconds."""
     reported = reported_series(client)
-    reports, snapshot_codes = [ClientReport(state, NO_SYMPTOMS) for state in reported.states], reported.codes.copy()
-    code_of_symptoms: dict[tuple[int, Symptoms], int] = {}
+    reports, snapshot_codes = [*reported.states], reported.codes.copy()
+    code_of_symptoms: dict[tuple[int, _Symptoms], int] = {}
     for snapshot, shown in _symptoms(client, thresholds, clock_behind_ms).items():
         healthy = int(snapshot_codes[snapshot])
         code = code_of_symptoms.setdefault((healthy, shown), len(reports))
         if code == len(reports):
-            reports.append(ClientReport(reports[healthy].reported, shown))
+            stale, throttled, busy, expired = shown
+            reports.append(replace(reports[healthy], stale=stale, throttled=throttled, busy=busy, expired=expired))
         snapshot_codes[snapshot] = code
     return Series(client.series.times, snapshot_codes, reports)
 
 
-def _symptoms(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) -> dict[int, Symptoms]:
+def _symptoms(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) -> dict[int, _Symptoms]:
     """By number of a snapshot, the symptoms that it shows; without snapshots that show none."""
     stale: dict[int, list[MessageQueue]] = defaultdict(list)
     throttled: dict[int, list[Throttled]] = defaultdict(list)
@@ -187,7 +176,7 @@ def _symptoms(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: in
             limit = int(limits[snapshot, causes[row]])
             throttled[snapshot].append(_throttled(client, row, queue_of(process_queue), _LIMITS[causes[row]], limit))
     return {
-        snapshot: Symptoms(
+        snapshot: (
             tuple(stale.get(snapshot, ())),
             tuple(throttled.get(snapshot, ())),
             busy.get(snapshot),

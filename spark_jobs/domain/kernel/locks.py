@@ -10,7 +10,7 @@ from functools import partial
 from spark_jobs.domain.kernel.as_shown import Queues, Shown, per_queue, shown, with_owners_shown
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, RebalanceInterval
 from spark_jobs.domain.model.causes import UnassignedCause
-from spark_jobs.domain.model.clients import ReportedState
+from spark_jobs.domain.model.clients import ClientReport
 from spark_jobs.domain.model.history import ClientHistory, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
@@ -22,7 +22,7 @@ _NEW_QUEUES = {Trigger.BROKER_BACK, Trigger.QUEUES_ADDED}
 #: How long the broker keeps a lock that nobody renews (`RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME`).
 _LOCK_LASTS = 60 * SECOND
 #: A client's share, what it reports → which queues of its share it lacks.
-_Lacks = Callable[[Queues, ReportedState], Queues]
+_Lacks = Callable[[Queues, ClientReport], Queues]
 
 
 def with_locks(

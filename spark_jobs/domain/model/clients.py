@@ -70,24 +70,13 @@ class BusyClient(NamedTuple):
     pull_rt_ms: float | None
 
 
-class Symptoms(NamedTuple):
-    """Symptoms in one snapshot: queues not pulled or throttled, busy threads, and queues whose lock has `expired`."""
-
-    stale: tuple[MessageQueue, ...] = ()
-    throttled: tuple[Throttled, ...] = ()
-    busy: BusyClient | None = None
-    expired: tuple[MessageQueue, ...] = ()
-
-
-NO_SYMPTOMS = Symptoms()
-
-
 @dataclass(frozen=True)
-class ReportedState:
+class ClientReport:
     """A client's report while nothing changes: `topics` that it subscribes to, sorted; `owned`: queues not dropped,
     sorted (None: unknown, or it broadcasts, and has all for itself); `unlocked`: those that an orderly consumer has
     without a lock; `in_group`: it has a consumer of the group; `orderly`: it needs a lock for each queue;
-    `lock_refused`: queues of which brokers refuse it the lock.
+    `lock_refused`: queues of which brokers refuse it the lock. Its symptoms are queues that it does not pull (`stale`),
+    or is `throttled` in, `busy` threads, and queues whose lock has `expired`.
     """
 
     answered: bool
@@ -98,6 +87,16 @@ class ReportedState:
     orderly: bool = False
     pull_interval_ms: int | None = None
     lock_refused: tuple[MessageQueue, ...] = ()
+    stale: tuple[MessageQueue, ...] = ()
+    throttled: tuple[Throttled, ...] = ()
+    busy: BusyClient | None = None
+    expired: tuple[MessageQueue, ...] = ()
+
+    @property
+    def is_well(self) -> bool:
+        """Return whether it answered, has a consumer of the group, lacks no lock, and shows no symptom."""
+        has_symptoms = self.stale or self.throttled or self.busy or self.expired
+        return self.answered and self.in_group and not (self.unlocked or has_symptoms)
 
     @cached_property
     def holdings(self) -> Mapping[str, frozenset[Place]]:
@@ -111,20 +110,20 @@ class ReportedState:
 
 
 @cached_with_value
-def reported_series(client: ClientHistory) -> Series[ReportedState]:
+def reported_series(client: ClientHistory) -> Series[ClientReport]:
     """The reports of a client, one per snapshot."""
     codes, states = coded(map(reported_state, client.series.states))
     return Series(client.series.times, codes[client.series.codes], states)
 
 
-def reported_state(state: ClientState) -> ReportedState:
+def reported_state(state: ClientState) -> ClientReport:
     """The report in a folded state. A queue of which it is not known whether it is dropped is not. Source of
     `unlocked`: ConsumeMessageOrderlyService, ProcessQueue.isLocked.
     """
     live = [queue for queue in state.owned or () if not queue.dropped]
     is_unknown = state.owned is None or state.message_model == MessageModel.BROADCASTING
     may_lack_locks = needs_locks(state) and state.message_model is not None
-    return ReportedState(
+    return ClientReport(
         state.answered,
         tuple(sorted(state.topics or ())),
         None if is_unknown else tuple(sorted(map(queue_of, live))),

@@ -88,7 +88,7 @@ def _holders(step: AuditedStep, drifts: Sequence[Drift]) -> Mapping[MessageQueue
     }
     for client_id, spans in client_spans(step).items() if holders else ():
         for span in spans:
-            for queue in holders.keys() & set(span.state.reported.owned or ()):
+            for queue in holders.keys() & set(span.state.owned or ()):
                 holders[queue].append(Span(*span[:3], client_id))
     return holders
 

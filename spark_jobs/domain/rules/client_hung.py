@@ -9,9 +9,9 @@ import numpy as np
 from spark_jobs.domain.diagnosis.measure import pulling_by_hand
 from spark_jobs.domain.diagnosis.table import LINE_OF, StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.client_spans import ClientReport, unwell_spans
+from spark_jobs.domain.kernel.client_spans import unwell_spans
 from spark_jobs.domain.kernel.consume_statuses import rows_of, spans_of_snapshots, status_samples
-from spark_jobs.domain.model.clients import HungCause
+from spark_jobs.domain.model.clients import ClientReport, HungCause
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Mask, Numbers
 from spark_jobs.domain.model.intervals import format_utc
@@ -88,7 +88,7 @@ def _consumes(step: AuditedStep, interval: RebalanceInterval) -> Mapping[str, tu
 def _ghost_hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (time in which two snapshots show no consumer, interval, owned queue); one condition per client."""
     for client_id, spans in unwell_spans(step).items():
-        ghosts = [span for span in spans if not span.state.reported.in_group and span.seen_at > span.start]
+        ghosts = [span for span in spans if not span.state.in_group and span.seen_at > span.start]
         for _, interval, queue, time in _owned_meanwhile(step, client_id, ghosts, GHOST):
             connections = connections_of(interval, client_id)
             yield RuleHit(
@@ -108,12 +108,12 @@ def _owned_meanwhile(
 
 def _hangs(spans: Sequence[Span[ClientReport]], seconds: int, by_hand: Sequence[Time]) -> Iterator[Hung]:
     """The times in which a client hangs, in order. One old last pull counts at once, no answer after two snapshots."""
-    for start, end, seen_at, (reported, symptoms) in spans:
-        if not reported.answered and seen_at > start and end >= start + seconds * SECOND:
+    for start, end, seen_at, report in spans:
+        if not report.answered and seen_at > start and end >= start + seconds * SECOND:
             yield Hung(start, end, HungCause.NO_ANSWER, None)
-        if symptoms.stale:
+        if report.stale:
             for part in without((start, end), by_hand):
-                yield Hung(*part, HungCause.NO_PULL, frozenset(symptoms.stale))
+                yield Hung(*part, HungCause.NO_PULL, frozenset(report.stale))
 
 
 def _left(step: AuditedStep, interval: RebalanceInterval, client_id: str, until: int) -> str | None:

@@ -8,10 +8,10 @@ import numpy as np
 
 from spark_jobs.domain.diagnosis.measure import pulling_by_hand
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans, reported
+from spark_jobs.domain.kernel.client_spans import client_spans, reported
 from spark_jobs.domain.kernel.holdings import settled_at
 from spark_jobs.domain.kernel.views import with_modes
-from spark_jobs.domain.model.clients import DriftCause
+from spark_jobs.domain.model.clients import ClientReport, DriftCause
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND, Time, joined, overlaps, without
@@ -73,7 +73,7 @@ def drifting(step: AuditedStep) -> Iterator[Drift]:
             start, seen_at = run[0].start, run[-1].seen_at
             if start >= seen_at:  # a single snapshot shows no drift
                 continue
-            is_listing = any(span.state.reported.owned for span in run)
+            is_listing = any(span.state.owned for span in run)
             for time in without((start, seen_at), () if is_listing else without_lists):
                 for topic, listed in _listed(run).items():
                     for each in _drifting(step, shares.get(topic, ()), client_id, topic, listed, time):
@@ -83,7 +83,7 @@ def drifting(step: AuditedStep) -> Iterator[Drift]:
 
 def _differs(report: ClientReport, shares: Mapping[str, Sequence[Shares]], client_id: str) -> bool:
     """Return whether the client lists other queues than those of any of its shares."""
-    of_topics = ((listed, shares.get(topic, ())) for topic, listed in report.reported.holdings.items())
+    of_topics = ((listed, shares.get(topic, ())) for topic, listed in report.holdings.items())
     return any(listed != share.share_of(client_id) for listed, of_topic in of_topics for share in of_topic)
 
 
@@ -93,7 +93,7 @@ def _runs(spans: Sequence[Span[ClientReport]]) -> Iterator[Sequence[Span[ClientR
     for span in spans:
         if run:
             are_single = run[-1].start == run[-1].seen_at and span.start == span.seen_at
-            is_continued = are_single or run[-1].state.reported.owned == span.state.reported.owned
+            is_continued = are_single or run[-1].state.owned == span.state.owned
             if run[-1].end != span.start or not is_continued:
                 yield run
                 run = []
@@ -104,7 +104,7 @@ def _runs(spans: Sequence[Span[ClientReport]]) -> Iterator[Sequence[Span[ClientR
 
 def _listed(run: Sequence[Span[ClientReport]]) -> Mapping[str, ListedQueues]:
     """By topic that all the reports are about."""
-    holdings = [span.state.reported.holdings for span in run]
+    holdings = [span.state.holdings for span in run]
     topics = set(holdings[0]).intersection(*holdings)
     lists = {topic: [of_report[topic] for of_report in holdings] for topic in topics}
     return {topic: ListedQueues(frozenset.intersection(*of), frozenset.union(*of)) for topic, of in lists.items()}

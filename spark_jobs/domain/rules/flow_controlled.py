@@ -30,7 +30,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     # A shorter burst, or the rest of a pause, is what the cache is for.
     minimum = max(step.settings.thresholds.stalled_after_seconds, standing_seconds(step))
     for client_id, spans in unwell_spans(step).items():
-        throttled_spans = symptoms(spans, lambda report: report.symptoms.throttled, lambda throttled: throttled.queue)
+        throttled_spans = symptoms(spans, lambda report: report.throttled, lambda throttled: throttled.queue)
         for start, end, _, throttled in throttled_spans:
             if any(common((start, end), time) for time in miscounted.get(throttled.queue, ())):
                 continue  # it holds no message: nothing is slow

@@ -84,7 +84,7 @@ def _disagreement(step: AuditedStep, split: Split) -> str:
     if split.begun[0].reason is Reason.BROADCASTING:
         return MISSES_BROKERS
     spans = [span for each in split.not_everywhere for span in client_spans(step).get(each, ())]
-    answers = any(span.state.reported.answered and span.seen_at > split.start for span in spans)
+    answers = any(span.state.answered and span.seen_at > split.start for span in spans)
     return STALE_LIST if spans and not answers else BROKERS_DISAGREE
 
 

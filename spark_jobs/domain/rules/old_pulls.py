@@ -26,10 +26,10 @@ def _clock_hits(step: AuditedStep) -> Iterator[RuleHit]:
 def _interval_hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One hit per (client, span in which it reports such an interval)."""
     idle_ms = step.settings.thresholds.pull_idle_seconds * 1000
-    showing = spans_showing(step, lambda report: (report.reported.pull_interval_ms or 0) > idle_ms)
+    showing = spans_showing(step, lambda report: (report.pull_interval_ms or 0) > idle_ms)
     for client_id, spans in showing.items():
         for span in spans:
-            interval_ms = span.state.reported.pull_interval_ms
+            interval_ms = span.state.pull_interval_ms
             if interval_ms is not None and interval_ms > idle_ms:
                 yield _hit(span.start, span.end, ABOVE_IDLE_LIMIT, client_id, {"pull_interval_ms": interval_ms})
 

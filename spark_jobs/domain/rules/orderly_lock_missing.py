@@ -6,8 +6,8 @@ from dataclasses import replace
 from spark_jobs.domain.diagnosis.table import LINE_OF, StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.brokers import brokers_without_master
-from spark_jobs.domain.kernel.client_spans import ClientReport, client_spans, symptoms, unwell_spans
-from spark_jobs.domain.model.clients import LOCK_LIVES_MS
+from spark_jobs.domain.kernel.client_spans import client_spans, symptoms, unwell_spans
+from spark_jobs.domain.model.clients import LOCK_LIVES_MS, ClientReport
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import RETRY, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
@@ -34,8 +34,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
 
 def _without_lock(report: ClientReport) -> list[MessageQueue]:
     """The queues that the client lists without a lock, or with an expired one; retry topics need no renewed lock."""
-    expired = (queue for queue in report.symptoms.expired if not queue.topic.startswith(RETRY))
-    return list(dict.fromkeys((*report.reported.unlocked, *expired)))
+    expired = (queue for queue in report.expired if not queue.topic.startswith(RETRY))
+    return list(dict.fromkeys((*report.unlocked, *expired)))
 
 
 def _without_master(step: AuditedStep) -> Iterator[RuleHit]:
@@ -62,7 +62,7 @@ def _orderly_owners(step: AuditedStep, interval: RebalanceInterval, queue: Place
     allocation = interval.allocation
     owners = allocation.owner_ids[interval.places[queue]] if allocation and queue in interval.places else ()
     reports = client_spans(step)
-    return [owner for owner in owners if any(span.state.reported.orderly for span in reports.get(owner, ()))]
+    return [owner for owner in owners if any(span.state.orderly for span in reports.get(owner, ()))]
 
 
 def _hit(client_id: str, queue: FindingQueue, start: int, end: int, cause: str) -> RuleHit:

@@ -7,8 +7,8 @@ import pytest
 
 from schemas import CLIENT_SNAPSHOTS
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.client_spans import ClientReport, client_reports, client_spans, seen_twice, symptoms
-from spark_jobs.domain.model.clients import NO_SYMPTOMS, ReportedState, Symptoms, ThrottleCause, reported_state
+from spark_jobs.domain.kernel.client_spans import client_reports, client_spans, seen_twice, symptoms
+from spark_jobs.domain.model.clients import ClientReport, ThrottleCause, reported_state
 from spark_jobs.domain.model.history import ClientHistory, ClientSamples, ClientState, OwnedQueue
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Series, Span
@@ -86,15 +86,14 @@ def said_of(row: dict[str, str | None]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("row", rows(_QUEUES), ids=lambda row: " ".join(str(cell) for cell in row.values()))
 def test_what_a_snapshot_shows_of_a_queue(row: dict[str, str | None]) -> None:
-    (statement,) = client_reports(client_history(said_of(row)), THRESHOLDS, 0).states[-1:]
-    said, trouble = statement
-    assert trouble.stale == ((place(),) if flag(row["stale"]) else ())
+    said = client_reports(client_history(said_of(row)), THRESHOLDS, 0).states[-1]
+    assert said.stale == ((place(),) if flag(row["stale"]) else ())
     assert said.unlocked == ((place(),) if flag(row["unlocked"]) else ())
     live = () if row["dropped"] == "yes" else (place(),)
     assert said.owned == (None if row["model"] == "BROADCASTING" else live)
     causes = [row["throttled by"]] if row["throttled by"] else []
-    assert [(throttled.queue, throttled.cause) for throttled in trouble.throttled] == [(place(), c) for c in causes]
-    for throttled in trouble.throttled:
+    assert [(throttled.queue, throttled.cause) for throttled in said.throttled] == [(place(), c) for c in causes]
+    for throttled in said.throttled:
         cached = (throttled.cached_count, throttled.cached_mib, throttled.cached_span)
         assert cached == tuple(number(row[name]) for name in ("messages", "MiB", "span"))
 
@@ -108,8 +107,8 @@ def test_who_waits_for_a_listener_pulls_again(cached: int | None, consumed_befor
     pulled = SEEN_AT_MS - 130_000
     consumed = None if consumed_before is None else pulled - consumed_before
     said = {"owned_queues": [queue(0, cached_count=cached, last_pull=pulled, last_consume=consumed)]}
-    (_, trouble) = client_reports(client_history(said), THRESHOLDS, 0).states[-1]
-    assert bool(trouble.stale) is is_stale
+    report = client_reports(client_history(said), THRESHOLDS, 0).states[-1]
+    assert bool(report.stale) is is_stale
 
 
 def test_a_client_goes_by_its_own_limits() -> None:
@@ -119,14 +118,14 @@ def test_a_client_goes_by_its_own_limits() -> None:
     queues = [queue(0, **cached), queue(1, **cached | {"cached_count": 11}), queue(2, **cached | {"cached_mib": 101})]
     queues.append(queue(3, **cached | {"cached_max_offset": 107}))
     (shown,) = _states(own | {"owned_queues": queues})
-    throttled = [(each.queue, each.cause, each.limit, each.reached) for each in shown.symptoms.throttled]
+    throttled = [(each.queue, each.cause, each.limit, each.reached) for each in shown.throttled]
     assert throttled == [
         (place(1), "CACHED_MESSAGES", 10, 11),
         (place(2), "CACHED_SIZE", 100, 101),
         (place(3), "CACHED_SPAN", 100, 100),
     ]
     (shown,) = _states(own | {"owned_queues": queues, "pull_threshold_for_queue": 0, "consume_max_span": -1})
-    assert [each.cause for each in shown.symptoms.throttled] == ["CACHED_SIZE"]
+    assert [each.cause for each in shown.throttled] == ["CACHED_SIZE"]
 
 
 def _states(*snapshots: dict[str, Any]) -> list[ClientReport]:
@@ -146,12 +145,12 @@ def test_trouble_is_that_of_its_own_snapshot_and_queue() -> None:
         {"owned_queues": [queue(0, **full), queue(1, dropped=True, **full), queue(2, **full)]},
     )
     expected = [[], [place(1)], [], [], [place(0), place(2)]]
-    assert [[throttled.queue for throttled in state.symptoms.throttled] for state in shown] == expected
-    assert [state.symptoms.stale for state in shown] == [()] * 5
-    assert shown[4].reported.owned == (place(0), place(2))
-    assert shown[1].reported.owned == (place(0), place(1), place(2))
-    assert shown[2].reported == ReportedState(False, (), None, ())
-    assert shown[3].reported == ReportedState(True, (), (), ())
+    assert [[throttled.queue for throttled in state.throttled] for state in shown] == expected
+    assert [state.stale for state in shown] == [()] * 5
+    assert shown[4].owned == (place(0), place(2))
+    assert shown[1].owned == (place(0), place(1), place(2))
+    assert shown[2] == ClientReport(False, (), None, ())
+    assert shown[3] == ClientReport(True, (), (), ())
 
 
 def test_a_pull_is_too_old_by_the_clock_of_its_snapshot() -> None:
@@ -159,7 +158,7 @@ def test_a_pull_is_too_old_by_the_clock_of_its_snapshot() -> None:
     pulled = {"owned_queues": [queue(0, last_pull=SEEN_AT_MS - 100_000), queue(1, last_pull=SEEN_AT_MS - 99_999)]}
     times = (at(20), at(20.000999), at(20.001), at(20.002))
     found = client_reports(client_history(*({"captured_at": moment} | pulled for moment in times)), THRESHOLDS, 0)
-    assert [found.states[code].symptoms.stale for code in found.codes] == [(), (), (place(0),), (place(0), place(1))]
+    assert [found.states[code].stale for code in found.codes] == [(), (), (place(0),), (place(0), place(1))]
 
 
 def test_topics_and_queues_are_in_order_and_in_holdings() -> None:
@@ -167,11 +166,11 @@ def test_topics_and_queues_are_in_order_and_in_holdings() -> None:
     subscribed = [{"topic": name, "expression_type": "TAG", "sub_string": "*", "sub_version": 1} for name in names]
     owned = [queue(1), queue(0), queue(2, dropped=True), queue(0, topic="s")]
     (shown,) = _states({"subscriptions": subscribed, "owned_queues": owned})
-    assert shown.reported.topics == ("t", "u")
-    assert shown.reported.owned == (MessageQueue("s", "b", 0), place(0), place(1))
+    assert shown.topics == ("t", "u")
+    assert shown.owned == (MessageQueue("s", "b", 0), place(0), place(1))
     expected = {"s": frozenset({("b", 0)}), "t": frozenset({("b", 0), ("b", 1)}), "u": frozenset()}
-    assert shown.reported.holdings == expected
-    assert _states({"subscriptions": subscribed})[0].reported.holdings == {}
+    assert shown.holdings == expected
+    assert _states({"subscriptions": subscribed})[0].holdings == {}
 
 
 def test_the_order_in_which_a_client_lists_its_queues_does_not_matter() -> None:
@@ -183,8 +182,8 @@ def test_one_trouble_of_clients_that_say_different_things() -> None:
     full = {"owned_queues": [queue(0, cached_count=1001)]}
     subscribed = [{"topic": "u", "expression_type": "TAG", "sub_string": "*", "sub_version": 1}]
     shown = _states(full, full | {"subscriptions": subscribed})
-    assert [state.reported.topics for state in shown] == [(), ("u",)]
-    assert shown[0].symptoms == shown[1].symptoms != NO_SYMPTOMS
+    assert [state.topics for state in shown] == [(), ("u",)]
+    assert shown[0].throttled == shown[1].throttled != ()
 
 
 def test_what_does_not_concern_the_rules_does_not_end_a_span() -> None:
@@ -208,7 +207,7 @@ def test_a_span_ends_where_a_client_does_not_answer_or_nobody_asks() -> None:
     seconds = {-421: True, -380: True, -350: True, -330: False, -270: False, -59: True, 3590: True, 3600: True}
     step = _step(*({"captured_at": at(second), "answered": answered} for second, answered in seconds.items()))
     found = [
-        (*((moment - to_micros(DAY)) / 1e6 for moment in span[:3]), span.state.reported.answered)
+        (*((moment - to_micros(DAY)) / 1e6 for moment in span[:3]), span.state.answered)
         for span in client_spans(step)["c1"]
     ]
     assert found == [(-360, -330, -350, True), (-330, -210, -270, False), (-59, 1, -59, True), (3590, 3600, 3590, True)]
@@ -219,9 +218,9 @@ def test_spans_are_made_once_per_step_and_statements_once_per_thresholds() -> No
     assert client_spans(step) is client_spans(step)
     client = step.history.clients["c1"]
     assert client_reports(client, step.settings.thresholds, 0) is client_reports(client, step.settings.thresholds, 0)
-    throttled = client_reports(client, Thresholds(cached_messages=10), 0).states[-1].symptoms.throttled
+    throttled = client_reports(client, Thresholds(cached_messages=10), 0).states[-1].throttled
     assert [queue.cause for queue in throttled] == [ThrottleCause.CACHED_MESSAGES]
-    assert client_reports(client, THRESHOLDS, 0).states[-1].symptoms == NO_SYMPTOMS
+    assert client_reports(client, THRESHOLDS, 0).states[-1].is_well
 
 
 @pytest.mark.parametrize(
@@ -243,13 +242,12 @@ def test_seen_twice(spans: list[tuple[int, int, int]], kept: list[int]) -> None:
 
 def test_symptoms_are_per_queue_whatever_else_changes() -> None:
     """Queue 0 twice, with queue 1 and then with 2; queue 3 in two spans that do not touch."""
-    said = ReportedState(True, (), (), ())
 
     def span(start: int, end: int, *stale: int) -> Span[ClientReport]:
-        return Span(start, end, start, ClientReport(said, Symptoms(stale=tuple(map(place, stale)))))
+        return Span(start, end, start, ClientReport(True, (), (), (), stale=tuple(map(place, stale))))
 
     spans = [span(0, 20, 0, 1, 3), span(20, 40, 0, 2), span(40, 60, 3)]
-    found = symptoms(spans, lambda report: report.symptoms.stale, lambda queue: queue)
+    found = symptoms(spans, lambda report: report.stale, lambda queue: queue)
     assert [(span.start, span.end, span.state) for span in found] == [(0, 20, place(0)), (20, 40, place(0))]
 
 

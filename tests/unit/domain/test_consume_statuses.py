@@ -97,7 +97,7 @@ def test_threads_are_busy_by_the_time_of_their_messages(topics: str, threads: st
     client = client_history({"consume_status": told, "consume_threads": None if threads == "-" else int(threads)})
     (busy,) = busy_threads(status_samples(client), 1).tolist()
     assert ("-" if busy != busy else f"{busy:.6g}") == (expected if expected == "-" else f"{float(expected):.6g}")
-    shown = client_reports(client, THRESHOLDS, 0).states[-1].symptoms.busy
+    shown = client_reports(client, THRESHOLDS, 0).states[-1].busy
     assert (shown is not None) is (enough == "yes")
     # Long calls that end in one minute count for more threads than there are.
     assert shown is None or f"{shown.busy_threads:.6g}" == f"{min(float(expected), float(threads)):.6g}"
@@ -115,7 +115,7 @@ def test_a_call_of_many_messages_counts_once(settings: str, expected: str, enoug
     }
     client = client_history(reported)
     assert busy_threads(status_samples(client), 1).tolist() == [float(expected)]
-    shown = client_reports(client, THRESHOLDS, 0).states[-1].symptoms.busy
+    shown = client_reports(client, THRESHOLDS, 0).states[-1].busy
     assert (shown is not None) is (enough == "yes")
 
 
@@ -125,7 +125,7 @@ def test_in_order_no_more_threads_are_busy_than_the_client_has_queues(orderly: b
     owned = [held("t", number, 0, {}) for number in range(queues)] + [held("t", 90, 0, {"dropped": True})]
     reported = {"consume_status": [status(consume_rt_ms=9000.0, pull_tps=9.0)], "owned_queues": owned}
     client = client_history(reported | {"consume_threads": 20, "consume_orderly": orderly})
-    assert (client_reports(client, THRESHOLDS, 0).states[-1].symptoms.busy is not None) is enough
+    assert (client_reports(client, THRESHOLDS, 0).states[-1].busy is not None) is enough
 
 
 def test_each_snapshot_has_its_own_busy_threads_and_the_times_of_its_busiest_topic() -> None:
@@ -136,7 +136,7 @@ def test_each_snapshot_has_its_own_busy_threads_and_the_times_of_its_busiest_top
     reported = [[short, long], None, [], [long], [longer, long], [status("d", consume_rt_ms=1.0)]]
     client = client_history(*({"consume_status": statuses, "consume_threads": 1} for statuses in reported))
     found = client_reports(client, Thresholds(busy_percent=50), 0)
-    assert [found.states[code].symptoms.busy for code in found.codes] == [
+    assert [found.states[code].busy for code in found.codes] == [
         BusyClient(1.0, 1, 500.0, None),
         None,
         None,
@@ -150,7 +150,7 @@ def test_threads_are_always_enough_for_a_limit_of_nothing_if_it_says_what_it_mea
     reported: tuple[list[Any] | None, ...] = ([], None)
     client = client_history(*({"consume_status": statuses, "consume_threads": 4} for statuses in reported))
     found = client_reports(client, Thresholds(busy_percent=0), 0)
-    assert [found.states[code].symptoms.busy for code in found.codes] == [BusyClient(0.0, 4, None, None), None]
+    assert [found.states[code].busy for code in found.codes] == [BusyClient(0.0, 4, None, None), None]
 
 
 def measured(second: int, times: str | None, topic: str = "t") -> dict[str, Any]:
