@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.matrices import age_ms, latest_rows, no_older
 from spark_jobs.domain.kernel.sample_pairs import arrived, sample_pairs
-from spark_jobs.domain.kernel.sample_windows import age_ms, latest_rows, no_older
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, Mask, Matrix, Numbers, OffsetSamples, Place
 from spark_jobs.domain.model.message_queue import MessageQueue

@@ -3,7 +3,7 @@
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.sample_windows import last_known
+from spark_jobs.domain.kernel.matrices import last_known
 from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.message_queue import PERM_READ
 from spark_jobs.domain.model.window import Time, common

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.kernel.sample_windows import at_rows, latest_rows, previous_rows
+from spark_jobs.domain.kernel.matrices import at_rows, latest_rows, previous_rows
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import UNKNOWN, Mask, Matrix, Numbers, OffsetSamples, Place, TopicSamples
 from spark_jobs.domain.model.series import Timed

@@ -12,13 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress, RebalanceInterval
-from spark_jobs.domain.kernel.offset_facts import lost_offsets
-from spark_jobs.domain.kernel.queue_measures import QueueMeasures
-from spark_jobs.domain.kernel.sample_pairs import SamplePairs, sample_pairs
-from spark_jobs.domain.kernel.sample_windows import (
+from spark_jobs.domain.kernel.matrices import (
     Columns,
     Number,
-    SampleWindows,
     age_ms,
     chosen_columns,
     cut,
@@ -26,6 +22,9 @@ from spark_jobs.domain.kernel.sample_windows import (
     last_true,
     no_older,
 )
+from spark_jobs.domain.kernel.offset_facts import lost_offsets
+from spark_jobs.domain.kernel.queue_measures import QueueMeasures
+from spark_jobs.domain.kernel.sample_pairs import SamplePairs, sample_pairs
 from spark_jobs.domain.kernel.verdicts import VerdictSpan, VerdictWindows
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, Numbers, OffsetSamples, Place, TopicSamples
 from spark_jobs.domain.model.statuses import LagQuality, Verdict
@@ -150,9 +149,7 @@ def _interval_progress(
         chosen = chosen_columns([columns[queues[place]] for place in places], len(columns))
         began = owned_since.get((interval.start, interval.view), {})
         since = np.array([began.get(queues[place], interval.start) for place in places], dtype=np.int64)
-        windows = VerdictWindows(
-            SampleWindows(pairs.samples, chosen, since=since, start=start, end=end, settings=settings)
-        )
+        windows = VerdictWindows(pairs.samples, chosen, since=since, start=start, end=end, settings=settings)
         spans = windows.spans(places)
         own_pairs = pairs.part(pairs.samples.inside(start, end), chosen)
         read = _measures(own_pairs, pairs.rows, chosen, windows if spans else None)

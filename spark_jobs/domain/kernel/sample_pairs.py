@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spark_jobs.domain.kernel.sample_windows import Columns, at_rows, cut, latest_rows, previous_rows
+from spark_jobs.domain.kernel.matrices import Columns, at_rows, cut, latest_rows, previous_rows
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import RACE_MESSAGES, UNKNOWN, Mask, Matrix, Numbers, OffsetSamples
 from spark_jobs.domain.model.window import MILLISECOND, SECOND

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
+from spark_jobs.domain.kernel.matrices import age_ms
 from spark_jobs.domain.kernel.sample_pairs import sample_pairs
-from spark_jobs.domain.kernel.sample_windows import age_ms
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples
 from spark_jobs.domain.model.severities import ERROR, WARN

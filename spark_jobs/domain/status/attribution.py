@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.kernel.backlog import TopicBacklog
-from spark_jobs.domain.kernel.sample_windows import first_true, last_true
+from spark_jobs.domain.kernel.matrices import first_true, last_true
 from spark_jobs.domain.model.history import UNKNOWN, Mask, OffsetSamples, Place
 from spark_jobs.domain.model.window import SECOND, StepWindow
 from spark_jobs.domain.status.backlog import Numbers, QueueIntervals

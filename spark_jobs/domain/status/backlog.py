@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.kernel.backlog import TopicBacklog
-from spark_jobs.domain.kernel.sample_windows import Columns
+from spark_jobs.domain.kernel.matrices import Columns
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import UNKNOWN, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
