@@ -7,18 +7,16 @@ from itertools import groupby
 
 import numpy as np
 
-from spark_jobs.domain.kernel.as_shown import with_settling
+from spark_jobs.domain.kernel.as_shown import with_locks, with_settling
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval, Switch
 from spark_jobs.domain.kernel.backlog import TopicBacklog, topic_backlogs
 from spark_jobs.domain.kernel.coverage import CoverageRow, group_coverage
 from spark_jobs.domain.kernel.group_spans import GroupSpans, group_spans
-from spark_jobs.domain.kernel.locks import with_locks
 from spark_jobs.domain.kernel.ownership import Replays
 from spark_jobs.domain.kernel.progress import topic_progress
-from spark_jobs.domain.kernel.rebalances import rebalances
 from spark_jobs.domain.kernel.removed_queues import gone_topics
 from spark_jobs.domain.kernel.timeline import StepTimeline
-from spark_jobs.domain.kernel.triggers import expired_at, switches, with_moves
+from spark_jobs.domain.kernel.triggers import expired_at, rebalances, switches, with_moves
 from spark_jobs.domain.model.finding import Finding, unconsumed_times
 from spark_jobs.domain.model.history import DEAD_LETTERS, RETRY, GroupHistory, OffsetSamples
 from spark_jobs.domain.model.series import Timed

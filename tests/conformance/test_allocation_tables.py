@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.rocketmq.allocation import KeepsAllocation
-from spark_jobs.domain.rocketmq.hash_ring import java_ring
+from spark_jobs.domain.rocketmq.allocation import KeepsAllocation, java_ring
 from spark_jobs.domain.rocketmq.strategies import CONFIG, ConfigQueues, Strategy, Variant
 from spark_jobs.errors import StrategyError
 from tests.support.oracle.client import allocate

@@ -12,9 +12,9 @@ from spark_jobs.domain.diagnosis.commits import SeldomCommits, seldom_commits
 from spark_jobs.domain.diagnosis.facts import Commits, Facts, InHand, Listener, Lock, Oldest, Owner, Pulls
 from spark_jobs.domain.diagnosis.standing import Standing
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.brokers import brokers_without_master
 from spark_jobs.domain.kernel.client_spans import client_spans
 from spark_jobs.domain.kernel.process_queues import ProcessQueue, process_queue
+from spark_jobs.domain.kernel.removed_queues import brokers_without_master
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import ClientReport, ThrottleCause, Throttled
 from spark_jobs.domain.model.history import PULLS_BY_HAND, UNKNOWN, ClientHistory, Mask, Matrix

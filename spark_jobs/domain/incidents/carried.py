@@ -14,8 +14,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-from spark_jobs.domain.incidents.facts import waits_without_owner
-from spark_jobs.domain.incidents.peak_backlogs import highest_of, without_offset
+from spark_jobs.domain.incidents.facts import highest_of, waits_without_owner, without_offset
 from spark_jobs.domain.incidents.thread import QUIET, Thread, bounded
 from spark_jobs.domain.incidents.values import CLEARED, AuditedTime, Incident, UnknownTime
 from spark_jobs.domain.model.finding import Evidence, Finding, QueueEvidence

@@ -2,6 +2,8 @@
 
 Clients of a cluster-mode proxy register with the proxy: every broker answers "not online" for their group. So that
 answer alone does not mean that nobody consumes; it does where offsets do not advance while messages are produced.
+With POP, and so for gRPC clients, offsets show what was handed out, not what was consumed: the broker moves the offset
+when it hands messages out (`PopMessageProcessor`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +12,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.members import is_grpc
+from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import UNKNOWN, Mask, Matrix, Membership, Numbers, OffsetSamples
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Reason
@@ -19,6 +24,7 @@ from spark_jobs.domain.model.window import (
     StepWindow,
     Time,
     common,
+    covered,
     joined,
     offline_times,
     without,
@@ -129,3 +135,29 @@ def _topic_pairs(samples: OffsetSamples, inside: slice) -> tuple[Numbers, Number
 def _grown(numbers: Matrix) -> Mask:
     """Per pair of successive rows and column, whether the number grew; unknown numbers have not."""
     return np.asarray((numbers[:-1] != UNKNOWN) & (numbers[1:] > numbers[:-1]))
+
+
+def is_handed_out(step: AuditedStep, interval: RebalanceInterval) -> bool:
+    """Return whether the interval's backlog may lack messages that clients hold: popped, or behind a proxy."""
+    if interval.is_shared_out or interval.has_popping_members:
+        return True
+    if interval.reason is not Reason.CONSUMED_THROUGH_PROXY:
+        return False
+    spans = (span for of_proxy in by_proxies(step.memberships).values() for span in of_proxy)
+    listed = {client_id for span in spans for client_id in span.state.client_ids}
+    return not listed or any(map(is_grpc, listed))
+
+
+@cached_with_value
+def may_be_behind_proxies(step: AuditedStep) -> bool:
+    """Return True if no broker listed a member, and the cluster has proxies that were not asked for members."""
+    if by_proxies(step.memberships) or any(span.state.connections for span in step.membership_spans):
+        return False
+    proxies = (series.spans(step.window, step.settings.max_gap) for series in step.history.proxies.values())
+    return any(span.state.connections for spans in proxies for span in spans)
+
+
+def seconds_listed_by_proxies(step: AuditedStep, time: Time) -> float:
+    """For how long a proxy lists members in a time, seconds."""
+    listing = (span for spans in by_proxies(step.memberships).values() for span in spans if span.state.connections)
+    return covered(shared for span in listing if (shared := common(time, span.time))) / SECOND

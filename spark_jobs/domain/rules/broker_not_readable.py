@@ -7,9 +7,17 @@ import numpy as np
 
 from spark_jobs.domain.diagnosis.standing import standing_seconds
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.brokers import has_answered, has_lost_store, is_forbidden
 from spark_jobs.domain.kernel.matrices import last_known
-from spark_jobs.domain.kernel.removed_queues import Route, around, is_up_without, readable_before, removed_queues
+from spark_jobs.domain.kernel.removed_queues import (
+    Route,
+    around,
+    has_answered,
+    has_lost_store,
+    is_forbidden,
+    is_up_without,
+    readable_before,
+    removed_queues,
+)
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place

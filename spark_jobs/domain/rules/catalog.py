@@ -11,7 +11,6 @@ from spark_jobs.domain.rules import (
     flapping_member,
     flow_controlled,
     group_offline,
-    idle_consumer,
     load_imbalance,
     membership_view_split,
     messages_skipped,
@@ -27,9 +26,9 @@ from spark_jobs.domain.rules import (
     unassigned_queue,
     unobserved,
 )
-from spark_jobs.domain.rules.client_hung import CLIENT_HUNG, GHOST_MEMBER
+from spark_jobs.domain.rules.client_hung import CLIENT_HUNG, CLOCK_DIFFERS, GHOST_MEMBER, LONG_PULL_INTERVAL
+from spark_jobs.domain.rules.member_loads import IDLE_CONSUMER
 from spark_jobs.domain.rules.mixed_clients import MIXED_CLIENTS, MIXED_STRATEGIES
-from spark_jobs.domain.rules.old_pulls import CLOCK_DIFFERS, LONG_PULL_INTERVAL
 from spark_jobs.domain.rules.owners_unknown import MEMBERS_UNSEEN, STRATEGY_UNKNOWN, TOPIC_MISSING
 from spark_jobs.domain.rules.popped import POP_REDELIVERING, POP_REVIVE_STUCK
 from spark_jobs.domain.rules.queue_owners import DOUBLE_OWNED_QUEUE, STRANDED_WRITE_QUEUES
@@ -38,7 +37,7 @@ from spark_jobs.domain.rules.rule import Rule
 from spark_jobs.domain.rules.standing import COMMITS_SELDOM, CONSUMER_STALLED, CONSUMER_STOPPED, OFFSET_HELD_BACK
 
 RULES: tuple[Rule, ...] = (
-    *(duplicate_client_id.RULE, unassigned_queue.RULE, DOUBLE_OWNED_QUEUE, idle_consumer.RULE),
+    *(duplicate_client_id.RULE, unassigned_queue.RULE, DOUBLE_OWNED_QUEUE, IDLE_CONSUMER),
     *(rollout.RULE, REBALANCE_STORM, flapping_member.RULE, REDELIVERY_EXPOSURE, group_offline.RULE, MEMBERS_UNSEEN),
     *(subscription_mismatch.RULE, filter_matches_nothing.RULE, membership_view_split.RULE, STRATEGY_UNKNOWN),
     *(MIXED_STRATEGIES, MIXED_CLIENTS),

@@ -13,8 +13,8 @@ from spark_jobs.domain.diagnosis.scaling import who_left
 from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.client_spans import busy_spans
-from spark_jobs.domain.kernel.handed_out import is_handed_out
 from spark_jobs.domain.kernel.process_queues import process_queue
+from spark_jobs.domain.kernel.unseen import is_handed_out
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, ClientHistory

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence, Set
 
 from spark_jobs.domain.diagnosis.absences import absences, is_between_runs, is_unused
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.handed_out import may_be_behind_proxies
 from spark_jobs.domain.kernel.reconnects import process_starts
+from spark_jobs.domain.kernel.unseen import may_be_behind_proxies
 from spark_jobs.domain.model.finding import FindingQueue, QueueEvidence, RuleHit
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.phrases import known_sum

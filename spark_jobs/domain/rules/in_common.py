@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.brokers import brokers_without_master
+from spark_jobs.domain.kernel.removed_queues import brokers_without_master
 from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import ClientState, Place

@@ -1,4 +1,6 @@
-"""How many queues each member owns, over all its topics, at every moment, and what it had to consume in a step."""
+"""How many queues each member owns, over all its topics, at every moment, and what it had to consume in a step;
+IDLE_CONSUMER: a member that owns no queue of any topic but retry topics.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -7,9 +9,12 @@ from itertools import groupby
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, IntervalProgress, RebalanceInterval
+from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import UNKNOWN
+from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import AVG, AVG_BY_CIRCLE
+from spark_jobs.domain.rules.rule import Cause, Rule
 
 
 class MemberLoad(NamedTuple):
@@ -122,3 +127,58 @@ def member_traffic(progress: Iterable[IntervalProgress]) -> list[MemberTraffic]:
 def _sum(total: int | None, messages: int) -> int | None:
     """None, unknown, if one of both is."""
     return None if total is None or messages == UNKNOWN else total + messages
+
+
+MORE_MEMBERS_THAN_QUEUES = "MORE_MEMBERS_THAN_QUEUES"
+PUSHED_OUT_BY_DUPLICATES = "PUSHED_OUT_BY_DUPLICATES"
+LEFT_OUT_BY_STRATEGY = "LEFT_OUT_BY_STRATEGY"
+
+
+def _idle_hits(step: AuditedStep) -> Iterator[RuleHit]:
+    """One per (client id, span in which it was a member and owned nothing); one condition per client id and cause."""
+    agreed = agreed_intervals(step)
+    # Who is idle in all topics is so in one.
+    if not any(interval.allocation and 0 in interval.allocation.queues_per_member for interval in agreed):
+        return
+    for load in member_loads(agreed):
+        if load.queues == 0:
+            yield RuleHit(
+                *(load.start, load.end, _cause(load)),
+                client_id=load.client_id,
+                implicated=load.client_id,
+                member_count=load.member_count,
+                queue_count=load.queue_count,
+            )
+
+
+def _cause(load: MemberLoad) -> str:
+    """Connections that share an id are one consumer too many in the list, not in the group."""
+    if load.id_count > load.queue_count:
+        return MORE_MEMBERS_THAN_QUEUES
+    return PUSHED_OUT_BY_DUPLICATES if load.member_count > load.queue_count else LEFT_OUT_BY_STRATEGY
+
+
+IDLE_CONSUMER = Rule(
+    name="IDLE_CONSUMER",
+    headline="{subjects} of {groups} {subjects:owns|own} no queue",
+    meaning="A member owns no queue of its topics, except of retry topics. WARN: nothing breaks.",
+    decided_by="The replay shows it for `persistent_after_seconds`.",
+    causes={
+        MORE_MEMBERS_THAN_QUEUES: Cause(
+            "more client ids than queues",
+            "More members than queues consume no more. If they stand by for one that fails, nothing is wrong: silence "
+            "this. Otherwise stop the surplus consumers, or add queues, unless the topic has one queue for its order.",
+        ),
+        PUSHED_OUT_BY_DUPLICATES: Cause(
+            "more connections than queues, but not more client ids",
+            "Connections that share a client id leave no queue for this member. Give every consumer its own client id.",
+        ),
+        LEFT_OUT_BY_STRATEGY: Cause(
+            "enough queues",
+            "With CONSISTENT_HASH, raise virtualNodeCnt; otherwise check the rooms and the configured queue lists.",
+        ),
+    },
+    evaluate=_idle_hits,
+    hit_severity=WARN,
+    lasts="persistent_after_seconds",
+)

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from spark_jobs.domain.diagnosis.table import LINE_OF, StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.kernel.brokers import brokers_without_master
 from spark_jobs.domain.kernel.client_spans import client_spans, symptoms, unwell_spans
+from spark_jobs.domain.kernel.removed_queues import brokers_without_master
 from spark_jobs.domain.model.clients import LOCK_LIVES_MS, ClientReport
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.history import RETRY, Place

@@ -1,5 +1,7 @@
 """CONSUMER_STOPPED, CONSUMER_STALLED, OFFSET_HELD_BACK and COMMITS_SELDOM: the hits and causes of these rules are the
-lines of the table of diagnosis.
+lines of the table of diagnosis. And queues of topics that a broker refuses to members: the group's subscription there,
+that of its last heartbeat, lacks them. A push consumer then gets SUBSCRIPTION_NOT_EXIST, 24 (`PullMessageProcessor`);
+pull consumers send their own subscription.
 """
 
 from collections.abc import Hashable, Iterator, Mapping
@@ -7,21 +9,21 @@ from datetime import timedelta
 from typing import Any
 
 from spark_jobs.domain.diagnosis.diagnoses import Diagnosis, diagnoses
-from spark_jobs.domain.diagnosis.measure import commits_of, finished
+from spark_jobs.domain.diagnosis.measure import commits_of, finished, pulling_by_hand
 from spark_jobs.domain.diagnosis.standing import standing_seconds
 from spark_jobs.domain.diagnosis.table import LINE_OF, LINES, StandingCause
-from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.handed_out import is_handed_out, seconds_listed_by_proxies
+from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.unseen import is_handed_out, seconds_listed_by_proxies
 from spark_jobs.domain.model.causes import REFUSED
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
-from spark_jobs.domain.model.history import RETRY, UNKNOWN
+from spark_jobs.domain.model.history import RETRY, UNKNOWN, Matrix
 from spark_jobs.domain.model.intervals import duration_text
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.statuses import Reason
-from spark_jobs.domain.model.window import MILLISECOND, SECOND
+from spark_jobs.domain.model.window import MILLISECOND, SECOND, Time, common, joined, without
+from spark_jobs.domain.rocketmq.strategies import is_popped
 from spark_jobs.domain.rules.commands import CLUSTER_LIST, THREAD_DUMP
 from spark_jobs.domain.rules.in_common import standing_broker, standing_to_the_end, with_what_they_share
-from spark_jobs.domain.rules.refused import refused_hits
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 BEHIND, HELD_BACK, UNCOMMITTED = "BEHIND", "HELD_BACK", "UNCOMMITTED"
@@ -243,3 +245,54 @@ COMMITS_SELDOM = Rule(
     hit_severity=INFO,
     lasts="stalled_after_seconds",
 )
+
+
+#: Two heartbeats of every member: a subscription that changes with each of them refuses only now and then.
+_LASTS = 60 * SECOND
+
+
+def refused_hits(step: AuditedStep, role: str) -> Iterator[RuleHit]:
+    """One per (interval, queue with messages of which none is consumed, owner, time in which its broker refuses it)."""
+    by_hand = pulling_by_hand(step)
+    for broker in step.memberships:
+        for interval in step.replayed:
+            for time in _refusing(step, broker, interval.topic):
+                part = common(time, (interval.start, interval.end))
+                for start, end in without(part, by_hand) if part else ():
+                    yield from _queues(step, interval, broker, (start, end), role)
+
+
+def _refusing(step: AuditedStep, broker: str, topic: str) -> Iterator[Time]:
+    """The times in which a broker with members does not know that the group subscribes to the topic."""
+    lacking = [
+        (span.start, span.end)
+        for span in step.memberships[broker]
+        if span.state.connections and topic not in span.state.topics
+    ]
+    return (time for time in joined(lacking) if time[1] - time[0] >= _LASTS)
+
+
+def _queues(step: AuditedStep, interval: RebalanceInterval, broker: str, time: Time, role: str) -> Iterator[RuleHit]:
+    allocation, members = interval.allocation, interval.members or ()
+    pushing = {member.client_id for member in members if member.known and not is_popped(member.strategy)}
+    if allocation is None or not interval.is_ordinary:
+        return
+    for queue, client_ids in zip(allocation.queues, allocation.owner_ids, strict=True):
+        if queue[0] == broker and _is_standing(step, interval.topic, queue, time):
+            for client_id in pushing.intersection(client_ids):
+                refused = FindingQueue(interval.topic, *queue, role)
+                yield RuleHit(*time, REFUSED, interval.topic, queue=refused, implicated=client_id)
+
+
+def _is_standing(step: AuditedStep, topic: str, queue: tuple[str, int], time: Time) -> bool:
+    """Return whether messages were produced to the queue meanwhile, and none is known to have been consumed."""
+    samples = step.unread.get(topic) or step.history.offsets.get(topic)
+    if samples is None or queue not in samples.columns:
+        return False
+    cells = samples.inside(*time), samples.columns[queue]
+    return _grows(samples.end_offset[cells]) and not _grows(samples.consumed_to[cells])
+
+
+def _grows(offsets: Matrix) -> bool:
+    known = offsets[offsets != UNKNOWN]
+    return bool(len(known) and known[-1] > known[0])

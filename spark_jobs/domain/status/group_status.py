@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.backlog import TopicBacklog, peak
-from spark_jobs.domain.kernel.handed_out import is_handed_out, may_be_behind_proxies
 from spark_jobs.domain.kernel.members import connections_of, queues_per_connection
-from spark_jobs.domain.kernel.unseen import by_proxies
+from spark_jobs.domain.kernel.unseen import by_proxies, is_handed_out, may_be_behind_proxies
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.severities import SEVERITIES
 from spark_jobs.domain.model.statuses import LagQuality, Reason

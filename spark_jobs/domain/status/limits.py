@@ -13,8 +13,8 @@ from spark_jobs.domain.diagnosis.pulls import has_few_in_hand
 from spark_jobs.domain.diagnosis.scaling import without_effect
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.client_spans import busy_spans
-from spark_jobs.domain.kernel.handed_out import may_be_behind_proxies
 from spark_jobs.domain.kernel.removed_queues import RemovedQueue, removed_queues
+from spark_jobs.domain.kernel.unseen import may_be_behind_proxies
 from spark_jobs.domain.model.finding import Finding, Persistence, unconsumed_times
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import ERROR, WARN

@@ -1,6 +1,6 @@
 import pytest
 
-from spark_jobs.domain.rocketmq.hash_ring import go_hash, go_ring, java_hash, java_ring
+from spark_jobs.domain.rocketmq.allocation import go_hash, go_ring, java_hash, java_ring
 
 
 def test_the_hash_is_the_first_four_bytes_of_md5() -> None:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from spark_jobs.domain.kernel.as_shown import with_locks
 from spark_jobs.domain.kernel.audited_step import Moves, RebalanceInterval
-from spark_jobs.domain.kernel.locks import with_locks
 from spark_jobs.domain.model.history import ClientHistory, ClientSamples, ClientState, OwnedQueue
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.statuses import Trigger

@@ -3,7 +3,7 @@
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import Moves
-from spark_jobs.domain.kernel.rebalances import rebalances
+from spark_jobs.domain.kernel.triggers import rebalances
 from spark_jobs.domain.model.statuses import Trigger
 from tests.support.builders import allocation, interval, members
 from tests.support.kernel import settings

@@ -3,7 +3,7 @@
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.rules import client_hung, old_pulls
+from spark_jobs.domain.rules import client_hung
 from tests.support.client_groups import held
 from tests.support.client_steps import recorded_step, replayed
 from tests.support.snapshots import client, offsets
@@ -31,7 +31,7 @@ def hung(step: AuditedStep) -> list[tuple[int, int]]:
 
 
 def clocks(step: AuditedStep) -> list[float | None]:
-    return [hit.measures["clock_behind_seconds"] for hit in old_pulls.CLOCK_DIFFERS.hits(step) if hit.measures]
+    return [hit.measures["clock_behind_seconds"] for hit in client_hung.CLOCK_DIFFERS.hits(step) if hit.measures]
 
 
 #: Ten minutes behind, and pulled between 1 and 11 s before each snapshot.
@@ -76,7 +76,7 @@ def test_a_client_that_is_set_to_pull_seldom_does_not_hang(
     pull_interval_ms: int | None, moves: tuple[int, ...], expected: list[tuple[int, int]], noted: int
 ) -> None:
     step = step_of(SELDOM, pull_interval_ms, moves)
-    assert len(list(old_pulls.LONG_PULL_INTERVAL.hits(step))) == noted
+    assert len(list(client_hung.LONG_PULL_INTERVAL.hits(step))) == noted
     assert hung(step) == expected
 
 
