@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
-from spark_jobs.domain.model.history import OffsetSamples
+from spark_jobs.domain.model.history import Numbers, OffsetSamples
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.status.throughput import Changes, Rates, Throughput, Times
+from spark_jobs.domain.status.throughput import Changes, Rates, Throughput
 from spark_jobs.what_if.cases import Case, recorded_id
 from spark_jobs.what_if.recorded import BacklogCourse, Messages, Recorded, spans_of
 
@@ -76,7 +76,7 @@ class Members:
     pause: int = 0
     uncommitted: float = 0.0
 
-    def rates_of(self, client_id: str, case: Case, times: Times) -> KnownRates | None:
+    def rates_of(self, client_id: str, case: Case, times: Numbers) -> KnownRates | None:
         """Of a member in a case at these times (microseconds); None: unknown. By the case; else its own report; else
         its own limit as seen; else the others' reports; else what it, or another, was seen to do.
         """
@@ -124,7 +124,7 @@ class Members:
         return MemberPace(client_id, listener, per_queue, threads, response_ms, len(times), *seen)
 
 
-def _steady(pace: Pace, times: Times) -> KnownRates:
+def _steady(pace: Pace, times: Numbers) -> KnownRates:
     return KnownRates(Rates(np.full(len(times), pace.rate), np.full(len(times), np.inf)), pace.reached)
 
 
@@ -166,7 +166,7 @@ def _owned(recorded: Recorded) -> Iterator[tuple[slice, str, list[int]]]:
             yield from ((rows, client_id, columns) for client_id, columns in columns_of_client.items())
 
 
-def _paces(times: Times, known: Flags, taken: Messages, backlogged: Flags) -> Iterator[Pace]:
+def _paces(times: Numbers, known: Flags, taken: Messages, backlogged: Flags) -> Iterator[Pace]:
     """The highest with a backlog, and the highest of all, if there are any, of one client over a span of rows."""
     for seconds, reached in ((_REACHED_SECONDS, True), (_SEEN_SECONDS, False)):
         ends = np.searchsorted(times, times + seconds * SECOND)
@@ -180,7 +180,7 @@ def _paces(times: Times, known: Flags, taken: Messages, backlogged: Flags) -> It
             yield Pace(rate, reached)
 
 
-def _all_between(true: Flags, first: Times, last: Times) -> Flags:
+def _all_between(true: Flags, first: Numbers, last: Numbers) -> Flags:
     """One per (first, last): all of `[first, last]` are true."""
     wrong = np.concatenate([[0], np.cumsum(~true)])
     return np.asarray(wrong[last + 1] == wrong[first])

@@ -14,7 +14,7 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.message_queue import MessageQueue, queues_by_topic
 from spark_jobs.domain.model.severities import INFO, SEVERITIES
-from spark_jobs.domain.model.window import SECOND, Time, covered, from_micros
+from spark_jobs.domain.model.window import MINUTE, Time, covered, from_micros
 from spark_jobs.domain.phrases import NAMED, count, joined_names, known_sum
 from spark_jobs.domain.rules.broker_not_readable import LAST_KNOWN, NOT_READABLE
 from spark_jobs.domain.rules.commands import A_BROKER, filled
@@ -22,8 +22,6 @@ from spark_jobs.domain.rules.flow_controlled import THROTTLED
 from spark_jobs.domain.rules.queue_owners import UNASSIGNED
 from spark_jobs.domain.rules.rule import Rule
 from spark_jobs.domain.rules.standing import BEHIND
-
-_MINUTE = 60 * SECOND
 
 
 def incident(roots: Sequence[Thread], symptoms: Sequence[Thread], rules: Mapping[str, Rule]) -> Incident:
@@ -58,11 +56,11 @@ def incident(roots: Sequence[Thread], symptoms: Sequence[Thread], rules: Mapping
         queues=queues,
         client_ids=client_ids,
         peak_backlog_messages=known_sum(backlogs.values()),
-        unassigned_queue_minutes=sum(unowned.values()) / _MINUTE,
+        unassigned_queue_minutes=sum(unowned.values()) / MINUTE,
         advice=worst.advice,
         root_causes=tuple(thread.part(rules[thread.identity.rule]) for thread in roots),
         symptoms=tuple(thread.part(rules[thread.identity.rule]) for thread in symptoms),
-        costs=tuple(GroupCost(group, backlogs.get(group), unowned.get(group, 0) / _MINUTE) for group in groups),
+        costs=tuple(GroupCost(group, backlogs.get(group), unowned.get(group, 0) / MINUTE) for group in groups),
         resolution=None if until == END_OF_TIME else resolution,
         backlog_is_minimum=any(is_minimum(thread) for thread in threads),
         commands=filled(templates, groups, client_ids, _places(topics, queues)),

@@ -22,7 +22,7 @@ from spark_jobs.domain.model.history import ClientHistory, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import Trigger
-from spark_jobs.domain.model.window import SECOND, AuditSettings, islands, joined, without
+from spark_jobs.domain.model.window import MINUTE, SECOND, AuditSettings, islands, joined, without
 from spark_jobs.domain.rocketmq.strategies import is_popped
 
 Queues = frozenset[Place]
@@ -171,7 +171,7 @@ def _in_rounds(spans: Sequence[Span[Shown]], end: int, tolerance: int) -> Sequen
 #: Clients hear of these when they ask for the route again.
 _NEW_QUEUES = {Trigger.BROKER_BACK, Trigger.QUEUES_ADDED}
 #: How long the broker keeps a lock that nobody renews (`RebalanceLockManager.REBALANCE_LOCK_MAX_LIVE_TIME`).
-_LOCK_LASTS = 60 * SECOND
+_LOCK_LASTS = MINUTE
 #: A client's share, what it reports → which queues of its share it lacks.
 _Lacks = Callable[[Queues, ClientReport], Queues]
 

@@ -32,9 +32,8 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, Mask, Matrix, Numbers, OffsetSamples, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.statuses import LagQuality
-from spark_jobs.domain.model.window import SECOND, Time
+from spark_jobs.domain.model.window import MINUTE, Time
 
-MINUTE = 60 * SECOND
 #: By queue, the times in which nobody consumes it, though the group's offsets do not say what waits there.
 Unconsumed = Mapping[MessageQueue, Sequence[Time]]
 

@@ -7,16 +7,14 @@ from itertools import chain
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import BusyClient, most_per_call
-from spark_jobs.domain.model.history import ClientHistory, ClientState, ConsumeStatus, Mask
+from spark_jobs.domain.model.history import ClientHistory, ClientState, ConsumeStatus, Floats, Mask, Numbers
 from spark_jobs.domain.model.series import Series, Span
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, AuditSettings, StepWindow
 
-Numbers = NDArray[np.float64]
 State = TypeVar("State")
 
 
@@ -28,18 +26,18 @@ class StatusSamples:
     (successfully or not), and of these failed. `per_call`: messages that one call of the listener gets at most.
     """
 
-    snapshot: NDArray[np.int64]
-    topic: NDArray[np.int64]
+    snapshot: Numbers
+    topic: Numbers
     topics: Sequence[str]
-    consume_rt_ms: Numbers
-    consumed_tps: Numbers
-    failed_tps: Numbers
-    pull_rt_ms: Numbers
-    pull_tps: Numbers
-    per_call: NDArray[np.int64]
+    consume_rt_ms: Floats
+    consumed_tps: Floats
+    failed_tps: Floats
+    pull_rt_ms: Floats
+    pull_tps: Floats
+    per_call: Numbers
 
     @cached_property
-    def message_ms(self) -> Numbers:
+    def message_ms(self) -> Floats:
         """Milliseconds that a message takes of a thread, at least. A client counts the time once per call, but the rate
         per message. Source: `ConsumeRequest.run` of ConsumeMessageConcurrentlyService and ConsumeMessageOrderlyService.
         """
@@ -89,20 +87,20 @@ def status_samples(client: ClientHistory) -> StatusSamples:
     )
 
 
-def rows_in(client: ClientHistory, start: int, end: int) -> NDArray[np.int64]:
+def rows_in(client: ClientHistory, start: int, end: int) -> Numbers:
     """The rows of its `status_samples` in `[start, end)`, microseconds."""
     seen = client.series.inside(start, end)
     return np.arange(*status_samples(client).snapshot.searchsorted((seen.start, seen.stop)))
 
 
-def rows_of(client: ClientHistory, topic: str, start: int, end: int) -> NDArray[np.int64]:
+def rows_of(client: ClientHistory, topic: str, start: int, end: int) -> Numbers:
     """Those of them about the topic."""
     samples, rows = status_samples(client), rows_in(client, start, end)
     number = samples.topics.index(topic) if topic in samples.topics else -1
     return np.asarray(rows[samples.topic[rows] == number])
 
 
-def _most_per_call(series: Series[ClientState]) -> NDArray[np.int64]:
+def _most_per_call(series: Series[ClientState]) -> Numbers:
     """Per snapshot the messages that one call of the listener gets at most."""
     most = [
         most_per_call(state.consume_batch_size, state.pull_batch_size, state.consume_orderly) for state in series.states
@@ -110,7 +108,7 @@ def _most_per_call(series: Series[ClientState]) -> NDArray[np.int64]:
     return np.array(most, np.int64)[series.codes]
 
 
-def busy_threads(samples: StatusSamples, snapshots: int) -> Numbers:
+def busy_threads(samples: StatusSamples, snapshots: int) -> Floats:
     """Per snapshot the threads that its messages keep busy, at least: time of a message × rate, over all topics; NaN is
     unknown. The rate is what it pulls, if that is more than it consumes: a busy listener consumes no faster.
     """
@@ -186,15 +184,13 @@ def slowed_listeners(
         yield topic, spans_of_snapshots(client, shown, window, settings.max_gap)
 
 
-def _median(values: Numbers) -> float:
+def _median(values: Floats) -> float:
     """The median of the known values; NaN if there are none."""
     known = values[~np.isnan(values)]
     return float(np.median(known)) if known.size else np.nan
 
 
-def _is_slowed(
-    samples: StatusSamples, rows: NDArray[np.int64], usual: tuple[float, float], thresholds: Thresholds
-) -> Mask:
+def _is_slowed(samples: StatusSamples, rows: Numbers, usual: tuple[float, float], thresholds: Thresholds) -> Mask:
     """A mask of times in which only consume RT rose: if pull RT rose too, it is rather the machine or the network.
 
     It must rise even if each call had one message before, and now has as many as it can: calls that fill up take

@@ -48,6 +48,7 @@ RACE_MESSAGES = 64
 Place = tuple[str, int]
 Matrix = NDArray[np.int64]
 Numbers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 #: (broker name, address at which it is asked) of each broker of a route.
 Serving = frozenset[tuple[str, str]]

@@ -98,7 +98,8 @@ def overlaps(start: int, end: int, in_order: Sequence[Lasting]) -> Iterator[tupl
 
 SECOND = 1_000_000
 MILLISECOND = 1_000
-HOUR = 3600 * SECOND
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
 #: For so many collection intervals a snapshot holds unless configured.
 SNAPSHOT_HOLDS = 3
 #: Snapshots are taken as often as configured, if the time between two is within these multiples of it: none of them is
@@ -114,6 +115,11 @@ def to_micros(moment: datetime) -> int:
 def from_micros(micros: int) -> datetime:
     """Microseconds since 1970 as a UTC time."""
     return EPOCH + timedelta(microseconds=micros)
+
+
+def moment_text(moment: int) -> str:
+    """A moment in microseconds, as `format_utc` writes it."""
+    return format_utc(from_micros(moment))
 
 
 def second_text(moment: int) -> str:

@@ -8,9 +8,8 @@ import numpy as np
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import RETRY, UNKNOWN, Matrix, OffsetSamples, TopicSamples
-from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import INFO, WARN
-from spark_jobs.domain.model.window import SECOND, from_micros
+from spark_jobs.domain.model.window import SECOND, moment_text
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.commands import RESET_TO_NOW
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -115,11 +114,11 @@ def _until_when(step: AuditedStep, beginnings: Sequence[Beginning], left: int) -
     """A sentence: when the group had caught up with all queues, or will have at its pace of the step."""
     until, pace = max(beginning.until for beginning in beginnings), sum(beginning.pace for beginning in beginnings)
     if until < step.window.end:
-        return f"It had caught up at {format_utc(from_micros(until))}."
+        return f"It had caught up at {moment_text(until)}."
     if pace <= 0:
         return f"{left:,} are left, and it does not catch up at this pace."
-    end = from_micros(step.window.end + int(left / pace) * SECOND)
-    return f"{left:,} are left; at this pace it has caught up at {format_utc(end)}."
+    end = step.window.end + int(left / pace) * SECOND
+    return f"{left:,} are left; at this pace it has caught up at {moment_text(end)}."
 
 
 _RESET = "If the history is not wanted, reset the group to now."

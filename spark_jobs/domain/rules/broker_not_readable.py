@@ -21,10 +21,9 @@ from spark_jobs.domain.kernel.removed_queues import (
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place
-from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.message_queue import PERM_READ, PERM_WRITE, queue_ranges
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
-from spark_jobs.domain.model.window import SECOND, Time, common, from_micros
+from spark_jobs.domain.model.window import SECOND, Time, common, moment_text
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.commands import BROKER_PERMISSION, CLUSTER_LIST, READ_PERMISSION, READ_QUEUES, ROUTE
 from spark_jobs.domain.rules.links import brokers
@@ -120,7 +119,7 @@ def _explained(step: AuditedStep, topic: str, broker: str, span: NotReadable) ->
         return span._replace(cause=STORE_LOST)
     after = (entry.broker_name for each in step.routes[topic] if each.start == span.end for entry in each.state)
     if broker in after:
-        explanation = _IS_BACK.format(broker, format_utc(from_micros(span.end)))
+        explanation = _IS_BACK.format(broker, moment_text(span.end))
     else:
         explanation = (_IS_UP if has_answered(step, broker, time) else _MAY_BE_DOWN).format(broker)
     is_cut = span.start > step.window.end - step.settings.cadence

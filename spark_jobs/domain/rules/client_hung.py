@@ -17,12 +17,11 @@ from spark_jobs.domain.kernel.process_queues import clock_behind_ms
 from spark_jobs.domain.model.clients import ClientReport, HungCause
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Mask, Numbers
-from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import Reason
-from spark_jobs.domain.model.window import SECOND, Lasting, Time, common, from_micros, overlaps, without
+from spark_jobs.domain.model.window import SECOND, Lasting, Time, common, moment_text, overlaps, without
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.links import hosts, own_client
 from spark_jobs.domain.rules.queue_owners import connections_of, owned_queues
@@ -127,7 +126,7 @@ def _left(step: AuditedStep, interval: RebalanceInterval, client_id: str, until:
     following = (each for each in step.replayed if each.topic == interval.topic and each.start == until)
     if until < interval.end or all(client_id in each.client_ids for each in following):
         return None
-    at = format_utc(from_micros(until))
+    at = moment_text(until)
     return (
         f"It left the group by {at}: its connection was closed, or a broker removed it 120 s after its last heartbeat."
     )

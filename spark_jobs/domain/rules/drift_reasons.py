@@ -9,9 +9,8 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import Inputs
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import Place
-from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.message_queue import queue_ranges
-from spark_jobs.domain.model.window import from_micros
+from spark_jobs.domain.model.window import moment_text
 from spark_jobs.domain.phrases import NAMED, names_text
 from spark_jobs.domain.rules.drifts import Drift
 from spark_jobs.domain.rules.name_servers import server_routes
@@ -127,7 +126,7 @@ def _routes(step: AuditedStep, interval: RebalanceInterval, _: _Owned) -> Iterat
         before = step.replays.queues_of(span.state).readable if step.replays else ()
         if before and before not in known:
             known.add(before)
-            until = format_utc(from_micros(span.end))
+            until = moment_text(span.end)
             as_if = f"by the route of before {until}, {_difference(before, queues)}"
             yield OtherInputs(as_if, _NOT_FOLLOWED, members, before)
     for number in (1, 2) if len(brokers) <= _MOST_LEFT_OUT else ():

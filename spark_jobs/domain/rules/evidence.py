@@ -174,9 +174,7 @@ def _without_consumed(topics: TopicSamples, offsets: OffsetSamples, time: Time) 
     return replace(topics, min_offset=oldest)
 
 
-def _samples(
-    read: OffsetSamples | TopicSamples, time: slice, columns: NDArray[np.int64], spans: Sequence[QueueSpan]
-) -> _Samples:
+def _samples(read: OffsetSamples | TopicSamples, time: slice, columns: Numbers, spans: Sequence[QueueSpan]) -> _Samples:
     times = read.times[time, np.newaxis]
     own_time = (times >= [span.start for span in spans]) & (times < [span.end for span in spans])
     inside = read.present[time, columns] & own_time
@@ -203,7 +201,7 @@ def _per_queue(samples: _Samples) -> list[Measured]:
     last = len(samples.inside) - 1 - samples.inside[::-1].argmax(axis=0)
     columns = np.arange(len(first))
 
-    def at(moments: NDArray[np.int64], matrix: Matrix) -> Matrix:
+    def at(moments: Numbers, matrix: Matrix) -> Matrix:
         return np.where(was_read, matrix[moments, columns], UNKNOWN)
 
     def grown(matrix: Matrix) -> Matrix:
@@ -218,7 +216,7 @@ def _per_queue(samples: _Samples) -> list[Measured]:
     return [Measured(*map(_or_none, values)) for values in zip(*(numbers.tolist() for numbers in numbers), strict=True)]
 
 
-def _backlog_together(samples: _Samples, columns: NDArray[np.int64], times: Numbers, until: int) -> _QueuesBacklog:
+def _backlog_together(samples: _Samples, columns: Numbers, times: Numbers, until: int) -> _QueuesBacklog:
     """The backlog of all queues of a topic, each number a sum over queues at one moment (`times`). A queue with
     an unknown backlog is left out; but if only its last sample shows it, the first sum is unknown. A queue in two roles
     is one queue.

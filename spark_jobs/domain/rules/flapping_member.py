@@ -10,9 +10,8 @@ from spark_jobs.domain.kernel.triggers import host
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, RuleHit
 from spark_jobs.domain.model.history import RETRY, UNKNOWN
-from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import ERROR, WARN
-from spark_jobs.domain.model.window import SECOND, from_micros
+from spark_jobs.domain.model.window import SECOND, moment_text
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.commands import CONNECTIONS
 from spark_jobs.domain.rules.queue_owners import owned_queues
@@ -93,7 +92,7 @@ def _process_texts(connected: Reconnects) -> tuple[str | None, str | None]:
     if connected.is_restarted:
         kills = "check its exit code, out-of-memory kills and liveness probes"
         return f"The process started {len(starts)} times meanwhile: {kills}.", None
-    since = format_utc(from_micros(starts[-1])) if starts else None
+    since = moment_text(starts[-1]) if starts else None
     closed = _CLOSED if connected.are_short else None
     return closed, f"The process does not restart: it runs since {since}." if since else None
 

@@ -9,9 +9,8 @@ from spark_jobs.domain.kernel.removed_queues import brokers_without_master
 from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import ClientState, Place
-from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.message_queue import queue_ranges
-from spark_jobs.domain.model.window import SECOND, from_micros, islands
+from spark_jobs.domain.model.window import SECOND, islands, moment_text
 from spark_jobs.domain.phrases import names_text
 
 _ALL = (
@@ -112,7 +111,7 @@ def _since_in_route(
     since = next((at for at in sorted(with_them) if any(each.end == at for each in before)), None)
     if since is None or not latest - _SHORTLY <= since <= latest:
         return None
-    at = format_utc(from_micros(since))
+    at = moment_text(since)
     return f"The route names them since {at}: the members may not have taken them. Restart the members."
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from spark_jobs.domain.diagnosis.measure import pulling_by_hand
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.kernel.consume_statuses import Numbers, rows_of, status_samples
+from spark_jobs.domain.kernel.consume_statuses import rows_of, status_samples
 from spark_jobs.domain.kernel.offset_facts import (
     Jump,
     begun_at_end_again,
@@ -16,10 +16,10 @@ from spark_jobs.domain.kernel.offset_facts import (
 )
 from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
-from spark_jobs.domain.model.history import UNKNOWN, ClientHistory, OffsetSamples
+from spark_jobs.domain.model.history import UNKNOWN, ClientHistory, Floats, OffsetSamples
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import ERROR, WARN
-from spark_jobs.domain.model.window import MILLISECOND, SECOND, common, second_text
+from spark_jobs.domain.model.window import MILLISECOND, MINUTE, SECOND, common, second_text
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -27,7 +27,7 @@ SKIPPED = "SKIPPED"
 #: The measures of all messages that were skipped at one sample, and of those in one interval.
 TOGETHER, IN_ALL = "skipped_together", "skipped_in_all"
 #: Clients report what they consumed in the minute before a snapshot; so much more than that is no inaccuracy.
-_MINUTE, _SLACK = 60 * SECOND, 1.5
+_SLACK = 1.5
 #: Why an offset jumped over messages; the first that applies, in this order.
 LOST, RESET_FORWARD, COMMITTED_UNREAD = "LOST", "RESET_FORWARD", "COMMITTED_UNREAD"
 SKIPPED_OR_CONSUMED, BEGAN_AT_END, OFFSETS_LOST = "SKIPPED_OR_CONSUMED", "BEGAN_AT_END", "OFFSETS_LOST"
@@ -133,7 +133,7 @@ def _were_consumed(step: AuditedStep, topic: str, begun: Sequence[Jump]) -> bool
     return 2 * (consumed - rose) >= sum(jump.messages for jump in begun)
 
 
-def _rates(client: ClientHistory, topic: str, start: int, end: int) -> Numbers:
+def _rates(client: ClientHistory, topic: str, start: int, end: int) -> Floats:
     """Messages a second of the topic that a client reports in `[start, end)`, one entry per snapshot."""
     return np.asarray(status_samples(client).consumed_tps[rows_of(client, topic, start, end)])
 
@@ -172,11 +172,11 @@ def _could_consume(step: AuditedStep, client: ClientHistory | None, queue: Messa
     samples = process_queue(client, queue, jump.stood_since, jump.at)
     if len(samples.times) and samples.last_consume[-1] > jump.stood_since // MILLISECOND:
         return True
-    rates = _rates(client, queue.topic, jump.at, min(jump.before + 2 * _MINUTE, step.window.end))
+    rates = _rates(client, queue.topic, jump.at, min(jump.before + 2 * MINUTE, step.window.end))
     is_fresh = len(samples.times) and jump.before - samples.times[-1] <= step.settings.max_gap
     if not is_fresh or not len(rates) or np.isnan(rates).any():
         return None
-    return bool(jump.messages <= _SLACK * rates.max() * _MINUTE / SECOND)
+    return bool(jump.messages <= _SLACK * rates.max() * MINUTE / SECOND)
 
 
 def _hit(step: AuditedStep, progress: IntervalProgress, jump: Jump, cause: str, of_cause: Sequence[Jump]) -> RuleHit:

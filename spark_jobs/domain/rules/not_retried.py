@@ -15,11 +15,9 @@ from spark_jobs.domain.kernel.consume_statuses import rows_in, status_samples
 from spark_jobs.domain.kernel.sample_pairs import SamplePairs, sample_pairs
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import RETRY, UNKNOWN, ClientHistory, Numbers
-from spark_jobs.domain.model.window import SECOND, Time, common
+from spark_jobs.domain.model.window import MINUTE, SECOND, Time, common
 
 NOT_RETRIED, RETRIED_IN_PART, MISSED = "NOT_RETRIED", "RETRIED_IN_PART", "MISSED"
-#: Clients report what failed in their last minute.
-_MINUTE = 60 * SECOND
 #: So many messages are missing at least, and such a part of those that failed: rates are averages.
 _MESSAGES, _PART = 30, 0.1
 #: The part of what fails that comes back where all does, and at most where some does not; windows that show the latter.
@@ -134,9 +132,9 @@ def _failed(step: AuditedStep, time: Time, *, with_retries: bool = False) -> Map
     start, end = time
     failed = dict[str, float]()
     for client_id, client in step.history.clients.items():
-        reports = client.series.inside(start + _MINUTE, end)
+        reports = client.series.inside(start + MINUTE, end)
         if not client.consumes_orderly and reports.start < reports.stop:
-            rate = _failed_tps(client, start + _MINUTE, end, with_retries) / (reports.stop - reports.start)
+            rate = _failed_tps(client, start + MINUTE, end, with_retries) / (reports.stop - reports.start)
             failed[client_id] = rate * (end - start) / SECOND
     return failed
 

@@ -12,17 +12,15 @@ from spark_jobs.domain.model.causes import DoubleOwnedCause
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples, Place
-from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.message_queue import queue_ranges
 from spark_jobs.domain.model.severities import WARN
-from spark_jobs.domain.model.window import SECOND, from_micros, second_text
+from spark_jobs.domain.model.window import MINUTE, SECOND, moment_text, second_text
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule, counting
 from spark_jobs.domain.status.time_left import COMMIT_SECONDS
 
 REWOUND = "REWOUND"
-_A_MINUTE = 60 * SECOND
 _FROM_THE_OLDEST = "They are at the oldest messages now, where clients begin if they find no offset."
 _ALL_NEW = (
     "All members were new, as after a restart of all: they may have begun there themselves, from a state that the "
@@ -85,7 +83,7 @@ def _rewind(step: AuditedStep, progress: IntervalProgress, place: int) -> Rewind
     before = int(np.flatnonzero(samples.present[:row, column] & (consumed[:row] != UNKNOWN))[-1])
     to = int(samples.consumer_offset[row, column])
     minimums = step.history.oldest_offsets(topic, queue, step.window.read_from, at + 1)
-    later, a_minute_later = (samples.inside(since, step.window.end) for since in (at + 1, at + _A_MINUTE))
+    later, a_minute_later = (samples.inside(since, step.window.end) for since in (at + 1, at + MINUTE))
     again = samples.times[later][consumed[later] >= to + by]
     known = consumed[a_minute_later][consumed[a_minute_later] != UNKNOWN]
     return Rewind(
@@ -258,7 +256,7 @@ def _what_happened(step: AuditedStep, progress: IntervalProgress, rewind: Rewind
                 "After a minute they have not recovered: the group really consumes these messages again, until "
                 f"{until}."
             )
-    elif left and progress.end < min(rewind.at + _A_MINUTE, step.window.end):
+    elif left and progress.end < min(rewind.at + MINUTE, step.window.end):
         consumed = (
             "After a minute the offsets are where they were, but members changed meanwhile: those that began then "
             "consumed these messages again."
@@ -297,7 +295,7 @@ def _served(step: AuditedStep, topic: str, switch: Switch) -> str:
     """A sentence: which addresses served the broker, with the times of the snapshots that show it."""
     addresses = (switch.old, switch.new)
     old, new = (f"was asked at {address}" if address else "was not in the route" for address in addresses)
-    until, since = (format_utc(from_micros(at)) for at in (switch.before, switch.at))
+    until, since = (moment_text(at) for at in (switch.before, switch.at))
     left = _last_left(step, topic, switch)
     if left and left.old not in addresses:
         old = f"was asked at {left.old}, was not in the route"

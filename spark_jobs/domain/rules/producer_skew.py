@@ -12,7 +12,7 @@ from spark_jobs.domain.kernel.removed_queues import brokers_without_master
 from spark_jobs.domain.kernel.sample_pairs import sample_pairs
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, Place
+from spark_jobs.domain.model.history import UNKNOWN, Floats, Matrix, Place
 from spark_jobs.domain.model.message_queue import PERM_WRITE
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.thresholds import Thresholds
@@ -39,7 +39,7 @@ class Production(NamedTuple):
     is_complete: NDArray[np.bool_]
 
     @property
-    def paces(self) -> NDArray[np.float64]:
+    def paces(self) -> Floats:
         """Messages a microsecond of each queue in its own time, short for a queue that was added; 0: unknown."""
         return np.asarray(np.maximum(self.produced, 0) / np.maximum(self.end - self.start, 1))
 

@@ -7,9 +7,8 @@ import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.sample_pairs import sample_pairs
-from spark_jobs.domain.model.history import UNKNOWN
+from spark_jobs.domain.model.history import UNKNOWN, Numbers
 from spark_jobs.domain.model.window import Time
-from spark_jobs.domain.status.backlog import Numbers
 from spark_jobs.domain.status.lagging_queues import greatest_rise
 
 

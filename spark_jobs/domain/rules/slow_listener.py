@@ -16,7 +16,7 @@ from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import RETRY, ClientHistory
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import WARN
-from spark_jobs.domain.model.window import SECOND, Time, common, islands, second_text
+from spark_jobs.domain.model.window import MINUTE, SECOND, Time, common, islands, second_text
 from spark_jobs.domain.phrases import count, names_text, percent_text
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.queue_owners import owned_queues
@@ -26,7 +26,7 @@ from spark_jobs.domain.rules.standing import BEHIND
 from spark_jobs.domain.status.attribution import pace
 from spark_jobs.domain.status.lagging_queues import greatest_rise
 
-_MINUTE, _SEVERAL, _NEARLY_ALL = 60 * SECOND, 2, 0.8
+_SEVERAL, _NEARLY_ALL = 2, 0.8
 #: So many times what came before is much more, and so large a part of it is nearly all.
 _MORE, _OF_ONE_BROKER = 1.5, 0.9
 #: Producers leave a broker if its share of the messages falls by so much, for one that had some before.
@@ -178,7 +178,7 @@ def _more_came(step: AuditedStep, run: Time) -> str | None:
     """A sentence, if much more came while the threads were busy than before, which is known of so long a time as a
     verdict needs. Clients report what they consumed in the minute before.
     """
-    start, end = step.window.observed_from, run[0] - _MINUTE
+    start, end = step.window.observed_from, run[0] - MINUTE
     if end - start < step.settings.thresholds.verdict_window_seconds * SECOND:
         return None
     ordinary = [topic for topic in step.history.offsets if not topic.startswith(RETRY)]
@@ -192,7 +192,7 @@ def _more_came(step: AuditedStep, run: Time) -> str | None:
     bottom, top = greatest_rise(produced - np.rint(before * (at - at[0]) / SECOND).astype(np.int64))
     lasting = float(at[top] - at[bottom]) / SECOND
     if top == bottom or float(produced[top] - produced[bottom]) < _MORE * before * lasting:
-        quiet_until = min(span.start for spans in busy_spans(step).values() for span in spans) - _MINUTE
+        quiet_until = min(span.start for spans in busy_spans(step).values() for span in spans) - MINUTE
         shared = [topic for topic in ordinary if len({broker for broker, _ in step.history.offsets[topic].queues}) > 1]
         times = (start, quiet_until), (end, run[1])
         return _came_elsewhere(*(_pace_of_brokers(step, shared, *time) for time in times))
@@ -233,7 +233,7 @@ def _when_members_leave(step: AuditedStep, spans: Iterable[Span[BusyClient]], la
     """A sentence, if threads became busy because members had left: several times, or without coming back until the end
     of the `last` span. Clients report what they consumed in the minute before.
     """
-    within = _MINUTE + step.settings.cadence
+    within = MINUTE + step.settings.cadence
     before = ([at for at in departures(step) if 0 <= span.start - at <= within] for span in spans)
     times = [before_one[-1] for before_one in before if before_one]
     if len(times) < _SEVERAL:

@@ -5,9 +5,8 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from spark_jobs.domain.kernel.audited_step import AuditedStep, UnansweredCalls
 from spark_jobs.domain.kernel.coverage import MEMBERSHIPS, snapshot_gaps
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, FindingQueue, RuleHit
-from spark_jobs.domain.model.intervals import format_utc
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
-from spark_jobs.domain.model.window import from_micros, islands
+from spark_jobs.domain.model.window import islands, moment_text
 from spark_jobs.domain.phrases import NAMED, count
 from spark_jobs.domain.rules.links import brokers, everything
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -54,7 +53,7 @@ def _calls_text(silent: Sequence[UnansweredCalls]) -> str | None:
     """A sentence per broker, of so many: since when it did not answer, and its last error."""
     texts = [
         f"{calls.broker_name} did not answer the request for the group's connections from "
-        f"{format_utc(from_micros(calls.since))} on ({calls.error})."
+        f"{moment_text(calls.since)} on ({calls.error})."
         for calls in silent[:NAMED]
     ]
     more = [f"Nor did {count(len(silent) - NAMED, 'other broker')}."] if len(silent) > NAMED else []

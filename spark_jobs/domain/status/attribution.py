@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.kernel.backlog import TopicBacklog
 from spark_jobs.domain.kernel.matrices import first_true, last_true
-from spark_jobs.domain.model.history import UNKNOWN, Mask, OffsetSamples, Place
+from spark_jobs.domain.model.history import UNKNOWN, Floats, Mask, Numbers, OffsetSamples, Place
 from spark_jobs.domain.model.window import SECOND, StepWindow
-from spark_jobs.domain.status.backlog import Numbers, QueueIntervals
+from spark_jobs.domain.status.backlog import QueueIntervals
 
 
 class TopicGrowth(NamedTuple):
@@ -34,8 +33,8 @@ def growth_parts(
     is_owned: Mask,
     is_handed_over: Mask,
     produced: Numbers,
-    seconds: NDArray[np.float64],
-    rate_before: NDArray[np.float64],
+    seconds: Floats,
+    rate_before: Floats,
 ) -> tuple[Numbers, ...]:
     """The parts of `TopicGrowth`, in its order, by which the lags of queues in rebalance intervals grew between
     samples, in messages, one entry each.

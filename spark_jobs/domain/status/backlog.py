@@ -12,11 +12,10 @@ from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.kernel.backlog import TopicBacklog
 from spark_jobs.domain.kernel.matrices import Columns
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.history import UNKNOWN, Place
+from spark_jobs.domain.model.history import UNKNOWN, Numbers, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import SECOND
 
-Numbers = NDArray[np.int64]
 _MILLION = 1_000_000
 
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from spark_jobs.domain.kernel.audited_step import IntervalProgress
 from spark_jobs.domain.kernel.backlog import Unconsumed, arrived_since, highest
 from spark_jobs.domain.kernel.sample_pairs import arrived
-from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples, Place
+from spark_jobs.domain.model.history import UNKNOWN, Matrix, Numbers, OffsetSamples, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings, StepWindow
-from spark_jobs.domain.status.backlog import Numbers, QueueIntervals, is_first_of_queue
+from spark_jobs.domain.status.backlog import QueueIntervals, is_first_of_queue
 
 #: What a queue's owner consumes in this time, at the queue's pace of the step, is no backlog.
 CATCH_UP_SECONDS = 60

@@ -19,7 +19,7 @@ from spark_jobs.domain.model.finding import Finding, Persistence, unconsumed_tim
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN
-from spark_jobs.domain.model.window import SECOND, StepWindow, common
+from spark_jobs.domain.model.window import MINUTE, StepWindow, common
 from spark_jobs.domain.phrases import whole_sum
 from spark_jobs.domain.status.backlog import QueueIntervals
 from spark_jobs.domain.status.capacity import SIGNS, GrowthFacts, HeldBack, Limit, limit_of
@@ -86,7 +86,6 @@ def _held_back(step: AuditedStep, limit: Limit, pile: Sequence[_Limited]) -> Hel
     )
 
 
-_MINUTE = 60 * SECOND
 #: Limits whose findings name queues of retry topics, and are about all queues of their topic, or of their clients.
 _OF_RETRIES = (Limit.TIMED_OUT, Limit.DELIVERED_AGAIN, Limit.REDELIVERIES)
 #: Limits whose findings are no harm, or may be none.
@@ -217,7 +216,7 @@ def _is_busy(step: AuditedStep, client_id: str, growth: Growth) -> bool:
     """Return whether the client reports at a growth, or in the minute after it, that nearly all its threads are busy:
     too short for a finding. It reports what it consumed in the minute before.
     """
-    time = growth.start, growth.end + _MINUTE
+    time = growth.start, growth.end + MINUTE
     return any(common(span.time, time) for span in busy_spans(step).get(client_id, ()))
 
 

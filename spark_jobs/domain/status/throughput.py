@@ -15,17 +15,14 @@ from statistics import median
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.consume_statuses import StatusSamples, status_samples
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import BROKER_BATCH, most_per_call
-from spark_jobs.domain.model.history import ClientHistory, ClientState
+from spark_jobs.domain.model.history import ClientHistory, ClientState, Floats, Numbers
 from spark_jobs.domain.model.series import Series, Timed
 from spark_jobs.domain.model.window import SECOND
 
-Numbers = NDArray[np.float64]
-Times = NDArray[np.int64]
 #: A client reports averages over the last minute (StatsItem.getStatsDataInMinute): they stand for its middle.
 _MIDDLE = 30 * SECOND
 #: Pulls that take so many times longer, or shorter, than the median are not just uneven.
@@ -95,15 +92,15 @@ class Rates(NamedTuple):
     `queue`: of one queue, by its pulls and, for an orderly consumer, its one thread. `inf`: the listener takes no time.
     """
 
-    listener: Numbers
-    queue: Numbers
+    listener: Floats
+    queue: Floats
 
 
 @dataclass(frozen=True)
 class MinuteAverages(Timed):
     """Average milliseconds that something took in the minutes that ended at `times`."""
 
-    took_ms: Numbers
+    took_ms: Floats
 
     def at(self, rows: slice) -> MinuteAverages:
         """Those of some of these minutes."""
@@ -113,9 +110,9 @@ class MinuteAverages(Timed):
 class MinuteLoads(NamedTuple):
     """Messages a second, per minute: `consumed`, `taken` (or pulled), and taken `per_queue` of the topic with most."""
 
-    consumed: Numbers
-    taken: Numbers
-    per_queue: Numbers
+    consumed: Floats
+    taken: Floats
+    per_queue: Floats
 
 
 @dataclass(frozen=True)
@@ -162,7 +159,7 @@ class Throughput:
         """The rates in each of the minutes of `responses`."""
         return self.rates(self.responses.times - _MIDDLE, changes)
 
-    def rates(self, times: Times, changes: Changes = AS_SET) -> Rates:
+    def rates(self, times: Numbers, changes: Changes = AS_SET) -> Rates:
         """The rates at these times: response times are interpolated between minutes, and constant before and after."""
         places = np.searchsorted(self.settings.times, times, side="right") - 1
         rows = [changes.applied_to(settings).numbers for settings in self.settings.states]
@@ -173,7 +170,7 @@ class Throughput:
             response = np.full(len(times), changes.response_ms)
         return _rates(numbers, response, self._pulls_at(times))
 
-    def _pulls_at(self, times: Times) -> Numbers | float:
+    def _pulls_at(self, times: Numbers) -> Floats | float:
         """How long a pull takes at these times, in milliseconds; its median, unless that changes several times over."""
         took = np.maximum(self.pulls.took_ms, _SHORTEST_PULL_MS)
         if took.max(initial=0) <= _CHANGED * self.pull_ms and self.pull_ms <= _CHANGED * took.min(initial=np.inf):
@@ -181,7 +178,7 @@ class Throughput:
         return np.interp(times, self.pulls.times - _MIDDLE, took)
 
 
-def _rates(settings: Numbers, response_ms: Numbers | np.float64, pull_ms: Numbers | float) -> Rates:
+def _rates(settings: Floats, response_ms: Floats | np.float64, pull_ms: Floats | float) -> Rates:
     """The rates with these `ConsumeSettings.numbers`, and milliseconds of the listener for a batch, and of a pull."""
     threads, batch, pulled, interval, orderly = settings
     with np.errstate(divide="ignore"):
@@ -208,7 +205,7 @@ def throughput(client: ClientHistory) -> Throughput | None:
         return None
     samples, times = status_samples(client), client.series.times
 
-    def client_sum(topic_numbers: Numbers) -> Numbers:
+    def client_sum(topic_numbers: Floats) -> Floats:
         return np.bincount(samples.snapshot, topic_numbers, len(times)).astype(np.float64, copy=False)
 
     weight = np.where(np.isnan(samples.consume_rt_ms), 0, np.nan_to_num(samples.consumed_tps))
@@ -237,7 +234,7 @@ def _reported_settings(series: Series[ClientState]) -> Series[ConsumeSettings] |
     return Series(series.times[is_known], codes[is_known], states) if is_known.any() else None
 
 
-def _queues(client: ClientHistory, samples: StatusSamples) -> Numbers:
+def _queues(client: ClientHistory, samples: StatusSamples) -> Floats:
     """Per sample, how many queues of its topic the client owned."""
     queue_counts = [
         Counter(owned.topic for owned in state.owned or () if not owned.dropped) for state in client.series.states
@@ -246,7 +243,7 @@ def _queues(client: ClientHistory, samples: StatusSamples) -> Numbers:
     return np.asarray(table[client.series.codes[samples.snapshot], samples.topic])
 
 
-def _pulls(client: ClientHistory, samples: StatusSamples, queues: Numbers) -> MinuteAverages:
+def _pulls(client: ClientHistory, samples: StatusSamples, queues: Floats) -> MinuteAverages:
     """How long pulls took, without the time in which the broker held them (long polling)."""
     pulled = np.flatnonzero((samples.pull_tps > 0) & ~np.isnan(samples.pull_rt_ms))
     snapshots = samples.snapshot[pulled]

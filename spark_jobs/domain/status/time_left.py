@@ -4,19 +4,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.matrices import first_true, last_true
-from spark_jobs.domain.model.history import UNKNOWN, OffsetSamples
+from spark_jobs.domain.model.history import UNKNOWN, Floats, OffsetSamples
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND
 
 #: What a client has consumed looks for so long as if it waited (`ClientConfig.persistConsumerOffsetInterval`).
 COMMIT_SECONDS = 5
 _A_DAY = 86_400
-
-Seconds = NDArray[np.float64]
 
 
 class TimeLeft(NamedTuple):
@@ -47,7 +44,7 @@ def time_left(step: AuditedStep) -> TimeLeft:
     return TimeLeft(True, round(float(waits.max()), 1), until_deleted)
 
 
-def until_caught_up(samples: OffsetSamples, row: IntervalProgress, thresholds: Thresholds) -> Seconds:
+def until_caught_up(samples: OffsetSamples, row: IntervalProgress, thresholds: Thresholds) -> Floats:
     """One per queue with a known lag: seconds until it is 0 at the last pace; inf: it does not shrink, nan: unknown."""
     if (row.lag_last != UNKNOWN).all() and not (row.lag_max > thresholds.allowed_lag).any():  # as mostly
         return np.zeros(len(row.queues))
@@ -68,7 +65,7 @@ def until_caught_up(samples: OffsetSamples, row: IntervalProgress, thresholds: T
 
 
 def _until_deleted(step: AuditedStep, row: IntervalProgress) -> Iterator[float]:
-    """Seconds until messages of lagging queues are deleted, where known: by the broker's oldest offsets, and by age."""
+    """Floats until messages of lagging queues are deleted, where known: by the broker's oldest offsets, and by age."""
     thresholds = step.settings.thresholds
     lagging = (row.lag_last > thresholds.allowed_lag).nonzero()[0]
     if not len(lagging):
@@ -94,7 +91,7 @@ class QueueOffsets(NamedTuple):
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until messages are deleted before they are consumed, at these rates; None: never, or unknown."""
+        """Floats until messages are deleted before they are consumed, at these rates; None: never, or unknown."""
         if self.messages_left < 0:
             return 0.0
         if self.consumed_per_second is None or self.deleted_per_second is None:
@@ -126,7 +123,7 @@ def _per_second(before: int, after: int, time: int) -> float | None:
     return None if UNKNOWN in (before, after) or not time else (after - before) / (time / SECOND)
 
 
-def seconds_left_by_age(progress: IntervalProgress, thresholds: Thresholds) -> NDArray[np.float64]:
+def seconds_left_by_age(progress: IntervalProgress, thresholds: Thresholds) -> Floats:
     """Per queue of an interval, until the oldest message that was not consumed may be deleted; nan: unknown.
 
     It is younger than the last one consumed and, without a lag at first, than the interval. The broker deletes files

@@ -9,11 +9,10 @@ from math import isclose
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.allocations import Allocation
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, IntervalProgress
-from spark_jobs.domain.model.history import UNKNOWN, Place
+from spark_jobs.domain.model.history import UNKNOWN, Numbers, Place
 from spark_jobs.domain.model.window import SECOND, Time, covered
 from spark_jobs.domain.status.throughput import Throughput, throughputs
 
@@ -108,9 +107,6 @@ def queue_limit(client: Throughput, listener: float, per_queue: float, hottest: 
     return Bottleneck.ORDERED_QUEUE if is_thread else Bottleneck.PULLS
 
 
-_Numbers = NDArray[np.int64]
-
-
 @dataclass
 class _Allocated:
     """The times in which a topic has one allocation. Of each of its queues: messages produced in them, and for how many
@@ -119,8 +115,8 @@ class _Allocated:
 
     topic: str
     allocation: Allocation
-    messages: _Numbers
-    micros: _Numbers
+    messages: Numbers
+    micros: Numbers
     times: list[Time] = field(default_factory=list)
 
     @property
