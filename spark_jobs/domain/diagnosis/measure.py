@@ -1,14 +1,15 @@
-"""Measures the facts of a queue that stands, from samples, lists of members, and what its owner reports."""
+"""Measures the facts of a queue that stands, from samples, lists of members, and what its owner reports; and how often
+offsets are committed.
+"""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spark_jobs.domain.diagnosis.absences import all_expired
-from spark_jobs.domain.diagnosis.commits import SeldomCommits, seldom_commits
 from spark_jobs.domain.diagnosis.facts import Commits, Facts, InHand, Listener, Lock, Oldest, Owner, Pulls
 from spark_jobs.domain.diagnosis.standing import Standing
 from spark_jobs.domain.kernel.audited_step import AuditedStep
@@ -16,9 +17,9 @@ from spark_jobs.domain.kernel.client_spans import client_spans
 from spark_jobs.domain.kernel.process_queues import ProcessQueue, process_queue
 from spark_jobs.domain.kernel.removed_queues import brokers_without_master
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.clients import ClientReport, ThrottleCause, Throttled
-from spark_jobs.domain.model.history import PULLS_BY_HAND, UNKNOWN, ClientHistory, Mask, Matrix
-from spark_jobs.domain.model.message_queue import FIFO, PRIORITY, MessageQueue
+from spark_jobs.domain.model.clients import ClientReport, ThrottleCause
+from spark_jobs.domain.model.history import PULLS_BY_HAND, UNKNOWN, ClientHistory, Mask, Matrix, OffsetSamples
+from spark_jobs.domain.model.message_queue import FIFO, PRIORITY
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, Reason, Status
 from spark_jobs.domain.model.window import MILLISECOND, SECOND, Time, common, joined
@@ -33,8 +34,53 @@ _FEW, _PULLS = 0.3, 5
 _EXPIRES = 120 * SECOND
 #: A client consumed again if its last time is so many milliseconds later: less is the same time, reported less exactly.
 _AGAIN_MS = 1000
-_SPAN, _SIZE = ThrottleCause.CACHED_SPAN, ThrottleCause.CACHED_SIZE
 _Reports = Sequence[Span[ClientReport]]
+
+
+#: Commits so far apart, and so many collection intervals, are seldom; by default clients commit every 5 s.
+_SELDOM, _INTERVALS = 60 * SECOND, 3
+#: Distances are even if the greatest is so many times the least at most.
+_EVEN = 1.5
+#: Moves of several queues are one commit within so many collection intervals.
+_AT_ONCE = 1.5
+#: A queue that no other one moves with needs so many commits, several queues need one less.
+_COMMITS = 3
+
+
+class SeldomCommits(NamedTuple):
+    """The usual `distance` of a topic's commits, microseconds; `keeps_up`: the lag right after them does not grow."""
+
+    distance: int
+    keeps_up: bool
+
+
+@cached_with_value
+def seldom_commits(samples: OffsetSamples, start: int, end: int, cadence: int) -> SeldomCommits | None:
+    """The usual distance of a topic's commits in `[start, end)`; None: not seldom, or too few commits show it.
+
+    At each commit, the offsets move of all queues in which messages waited.
+    """
+    seen = samples.inside(start, end)
+    times, offsets, lag = samples.times[seen], samples.consumed_to[seen], samples.lag[seen]
+    moved = (offsets[1:] != offsets[:-1]) & (offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN)
+    rows = np.flatnonzero(moved.any(axis=1))
+    several = int(moved.any(axis=0).sum()) > 1
+    # A commit that happens while brokers are asked shows in two samples.
+    begins = np.flatnonzero(np.diff(times[rows + 1], prepend=start - 2 * cadence) > _AT_ONCE * cadence)
+    if len(begins) < _COMMITS - several:
+        return None
+    firsts, lasts = rows[begins], rows[np.append(begins[1:], len(rows)) - 1]
+    if (lasts - firsts > 1).any():
+        return None
+    distances = np.diff(times[firsts + 1])
+    if distances.min() < max(_SELDOM, _INTERVALS * cadence) or distances.max() > _EVEN * distances.min():
+        return None
+    waited = (lag[firsts] > 0) & (lag[firsts] != UNKNOWN)
+    if not (np.logical_or.reduceat(moved[rows], begins) | ~waited).all():
+        return None
+    left = np.where(lag != UNKNOWN, lag, 0).sum(axis=1)
+    before, first, last = left[firsts[-1]], left[lasts[0] + 1], left[lasts[-1] + 1]
+    return SeldomCommits(int(np.median(distances)), bool(last <= max(first, before // 2)))
 
 
 class Finished(NamedTuple):
@@ -83,14 +129,9 @@ def facts_of(step: AuditedStep, standing: Standing, client_id: str | None) -> Fa
         commits=_commits(step, standing),
         reads_on=_reads_on(step, standing),
         by_hand=any(common(time, by_hand) for by_hand in pulling_by_hand(step)),
-        filtered=topic in _filtered_topics(step),
+        filtered=any(row.is_filtered for row in step.progress if row.interval.topic == topic),
     )
     return facts if client_id is None else _with_client(step, standing, client_id, facts)
-
-
-@cached_with_value
-def _filtered_topics(step: AuditedStep) -> Set[str]:
-    return {row.interval.topic for row in step.progress if row.is_filtered}
 
 
 @cached_with_value
@@ -300,23 +341,19 @@ def _pulls(step: AuditedStep, standing: Standing, samples: ProcessQueue, reports
 
 
 def _in_hand(standing: Standing, cached_count: Matrix, reports: _Reports) -> InHand | None:
-    if _most_show(reports, lambda each: any(limit.cause is _SPAN for limit in _limits(each, standing.queue))):
+    def at_limit(report: ClientReport, cause: ThrottleCause, count: int | None = None) -> bool:
+        reached = [each for each in report.throttled if each.queue == standing.queue and each.cause is cause]
+        return any(count is None or each.cached_count == count for each in reached)
+
+    if _most_show(reports, lambda each: at_limit(each, ThrottleCause.CACHED_SPAN)):
         return "SPAN_LIMIT"
     # A Java client counts sizes on their own, not those of the messages it has (`ProcessQueue.msgSize`).
-    if _most_show(
-        reports,
-        lambda each: any(limit.cause is _SIZE and limit.cached_count == 0 for limit in _limits(each, standing.queue)),
-    ):
+    if _most_show(reports, lambda each: at_limit(each, ThrottleCause.CACHED_SIZE, 0)):
         return "MISCOUNTED"
     known = cached_count[cached_count != UNKNOWN]
     if not len(known):
         return None
     return "NOTHING" if (known == 0).mean() > _MOST else "SOME"
-
-
-def _limits(report: ClientReport, queue: MessageQueue) -> Iterator[Throttled]:
-    """The limits of a queue that the client has reached."""
-    return (throttled for throttled in report.throttled if throttled.queue == queue)
 
 
 def _oldest(samples: ProcessQueue, offset: int) -> Oldest | None:

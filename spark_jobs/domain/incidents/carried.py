@@ -22,7 +22,7 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.window import HOUR, Time, common, joined
 from spark_jobs.domain.rules import unobserved
 from spark_jobs.domain.rules.broker_not_readable import LAST_KNOWN
-from spark_jobs.domain.rules.findings import LEAD
+from spark_jobs.domain.rules.findings import LEAD, highest
 from spark_jobs.domain.rules.rule import Rule
 
 #: A step can change what began, ended or was audited so long before it, and nothing older that is over: longer than the
@@ -191,13 +191,13 @@ def _findings(thread: Thread, decisive: set[str], before: int) -> Iterator[Findi
 def _merged(findings: Sequence[Finding]) -> Finding:
     """One finding over the time of all, in place of the first. It says nothing that is shown: the last of them does."""
     evidence = [finding.evidence for finding in findings]
-    highest, uncommitted = _highest(evidence)
+    most, uncommitted = _highest(evidence)
     merged: dict[str, Any] = dict.fromkeys(Evidence._fields) | {
         "client_ids": sorted(set[str]().union(*(each.named_clients for each in evidence))),
         "queues": [*_merged_queues([queue for each in evidence for queue in each.queues], uncommitted)],
-        "backlog_max": _most(each.backlog_max for each in evidence),
-        "unknown_queues": _most(each.unknown_queues for each in evidence),
-        "measures": None if highest is None else [(LAST_KNOWN, float(highest))],
+        "backlog_max": highest(each.backlog_max for each in evidence),
+        "unknown_queues": highest(each.unknown_queues for each in evidence),
+        "measures": None if most is None else [(LAST_KNOWN, float(most))],
     }
     return findings[0]._replace(
         ended_at=max(finding.ended_at for finding in findings),
@@ -206,10 +206,6 @@ def _merged(findings: Sequence[Finding]) -> Finding:
         root_finding_id=None,
         active_since=None,
     )
-
-
-def _most(numbers: Iterable[int | None]) -> int | None:
-    return max((number for number in numbers if number is not None), default=None)
 
 
 def _highest(evidence: Sequence[Evidence]) -> tuple[int | None, int]:

@@ -57,7 +57,7 @@ def client_spans(step: AuditedStep) -> Mapping[str, Sequence[Span[ClientReport]]
 
 def _may_broadcast(step: AuditedStep, client_id: str) -> bool:
     """Return whether the client never answered, and a broker that lists it says that the group broadcasts."""
-    ever_answered = any(report.reported.answered for report in reported(step)[client_id].states)
+    ever_answered = any(report.answered for report in reported(step)[client_id].states)
     listed = (each.state for each in step.membership_spans if client_id in each.state.client_ids)
     return not ever_answered and any(state.message_model == MessageModel.BROADCASTING for state in listed)
 

@@ -1,8 +1,9 @@
 """What routes show of brokers and queues: queues that were readable before, with their messages, topics that are gone
-while brokers are up, brokers without a master or read permission; and by the ends of queues, an empty store.
+while brokers are up, brokers without a master or read permission; and by the ends of queues, an empty store. A client
+that asks a name server which does not know a broker does not reach it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Membership, N
 from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import HOUR, AuditSettings, StepWindow, Time, common, joined
+from spark_jobs.domain.phrases import names_text
 
 #: Spans of a topic's route.
 Route = Sequence[Span[tuple[RouteEntry, ...]]]
@@ -194,3 +196,25 @@ def has_answered(step: AuditedStep, broker: str, time: Time) -> bool:
     series = step.history.memberships.get(broker)
     start, end = time[0] + step.settings.cadence, min(time[1], step.window.end)
     return series is not None and series.any_inside(start, end)
+
+
+def server_routes(step: AuditedStep, topic: str, time: Time) -> Iterator[tuple[str, tuple[RouteEntry, ...]]]:
+    """(address, route) of what single name servers said of a topic in the time; of one server each route once."""
+    series = step.history.server_routes.get(topic)
+    if series is not None:
+        codes = series.codes[series.inside(*time)].tolist()
+        yield from dict.fromkeys(answer for code in dict.fromkeys(codes) for answer in series.states[code])
+
+
+def unknown_to(step: AuditedStep, topic: str, brokers: Collection[str], time: Time) -> str | None:
+    """Sentences: which name server's route lacked which of the brokers in the time; None: none did."""
+    lacking: dict[str, set[str]] = {}
+    for address, route in server_routes(step, topic, time):
+        if missing := set(brokers) - {entry.broker_name for entry in route}:
+            lacking.setdefault(address, set()).update(missing)
+    texts = (
+        f"Name server {address} does not know {names_text(sorted(names))}: clients that ask it for the route "
+        "do not connect there."
+        for address, names in sorted(lacking.items())
+    )
+    return " ".join(texts) or None

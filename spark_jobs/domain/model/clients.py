@@ -17,14 +17,6 @@ from spark_jobs.domain.model.series import Series, coded
 BROKER_BATCH = 32
 
 
-class HungCause(StrEnum):
-    """How it shows that a client hangs."""
-
-    NO_ANSWER = "NO_ANSWER"
-    NO_PULL = "NO_PULL"
-    NOTHING_CONSUMED = "NOTHING_CONSUMED"
-
-
 class DriftCause(StrEnum):
     """In which way a client's queues are not its share."""
 

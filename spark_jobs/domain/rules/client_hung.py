@@ -4,7 +4,6 @@ clients whose last pulls look old, although they do not hang.
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,10 +13,9 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import client_spans, spans_showing, unwell_spans
 from spark_jobs.domain.kernel.consume_statuses import rows_of, spans_of_snapshots, status_samples
 from spark_jobs.domain.kernel.process_queues import clock_behind_ms
-from spark_jobs.domain.model.clients import ClientReport, HungCause
+from spark_jobs.domain.model.clients import ClientReport
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Mask, Numbers
-from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import INFO
 from spark_jobs.domain.model.statuses import Reason
@@ -28,15 +26,8 @@ from spark_jobs.domain.rules.queue_owners import connections_of, owned_queues
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 
 HUNG, GHOST, NOT_IN_GROUP = "HUNG", "GHOST", "NOT_IN_GROUP"
-
-
-class Hung(NamedTuple):
-    """A time in which a client hangs (microseconds); `stale`: the queues that it does not pull, None: all it owns."""
-
-    start: int
-    end: int
-    cause: HungCause
-    stale: frozenset[MessageQueue] | None
+#: How it shows that a client hangs.
+NO_ANSWER, NO_PULL, NOTHING_CONSUMED = "NO_ANSWER", "NO_PULL", "NOTHING_CONSUMED"
 
 
 def _hung_hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -46,15 +37,12 @@ def _hung_hits(step: AuditedStep) -> Iterator[RuleHit]:
     for client_id, spans in unwell_spans(step).items():
         hangs = list(_hangs(spans, seconds, by_hand))
         for hang, interval, queue, time in _owned_meanwhile(step, client_id, hangs, HUNG):
-            since, until = time
-            if hang.stale is not None:
-                is_stale = queue[:3] in hang.stale
+            (since, until), cause, hint = time, NO_ANSWER, _left(step, interval, client_id, time[1])
+            if hang.state.answered:
+                is_stale, cause, hint = queue[:3] in hang.state.stale, NO_PULL, None
                 since, until = _unmoved(step, queue, hang, time) if is_stale else (until, until)
             if since < until:
-                hint = _left(step, interval, client_id, until) if hang.cause is HungCause.NO_ANSWER else None
-                yield RuleHit(
-                    since, until, hang.cause, client_id=client_id, queue=queue, implicated=client_id, hint=hint
-                )
+                yield RuleHit(since, until, cause, client_id=client_id, queue=queue, implicated=client_id, hint=hint)
     yield from _broadcasting_hits(step)
 
 
@@ -73,7 +61,7 @@ def _broadcasting_hits(step: AuditedStep) -> Iterator[RuleHit]:
             shown = ((number, client_id) for number in numbers)
             for span in spans_of_snapshots(client, shown, step.window, step.settings.max_gap):
                 if time := common(span.time, (interval.start, interval.end)):
-                    cause, topic = HungCause.NOTHING_CONSUMED, interval.topic
+                    cause, topic = NOTHING_CONSUMED, interval.topic
                     yield RuleHit(*time, cause, topic, client_id=client_id, implicated=client_id)
 
 
@@ -109,14 +97,13 @@ def _owned_meanwhile(
                 yield each, interval, queue, (start, end)
 
 
-def _hangs(spans: Sequence[Span[ClientReport]], seconds: int, by_hand: Sequence[Time]) -> Iterator[Hung]:
+def _hangs(spans: Sequence[Span[ClientReport]], seconds: int, by_hand: Sequence[Time]) -> Iterator[Span[ClientReport]]:
     """The times in which a client hangs, in order. One old last pull counts at once, no answer after two snapshots."""
-    for start, end, seen_at, report in spans:
-        if not report.answered and seen_at > start and end >= start + seconds * SECOND:
-            yield Hung(start, end, HungCause.NO_ANSWER, None)
-        if report.stale:
-            for part in without((start, end), by_hand):
-                yield Hung(*part, HungCause.NO_PULL, frozenset(report.stale))
+    for span in spans:
+        if not span.state.answered and span.seen_at > span.start and span.end >= span.start + seconds * SECOND:
+            yield span
+        for start, end in without(span.time, by_hand) if span.state.stale else ():
+            yield span._replace(start=start, end=end)
 
 
 def _left(step: AuditedStep, interval: RebalanceInterval, client_id: str, until: int) -> str | None:
@@ -132,7 +119,7 @@ def _left(step: AuditedStep, interval: RebalanceInterval, client_id: str, until:
     )
 
 
-def _unmoved(step: AuditedStep, queue: FindingQueue, hang: Hung, time: Time) -> Time:
+def _unmoved(step: AuditedStep, queue: FindingQueue, hang: Span[ClientReport], time: Time) -> Time:
     """The longest part of the time in which the queue's offset does not move while it is not pulled. Empty, if nothing
     waits in the queue, or the hang is a pause between two pulls: shorter than `pull_idle_seconds`, and the next one
     moved the offset. Offsets may show before the next client snapshot that the client pulls again.
@@ -164,18 +151,18 @@ CLIENT_HUNG = Rule(
     "CONSUME_ACTIVELY or LONG_PULL_INTERVAL, or if nothing waits in the queue, its offset moves, or its cached "
     "messages wait for the listener.",
     causes={
-        HungCause.NO_ANSWER: Cause(
+        NO_ANSWER: Cause(
             "connected, but no client snapshot got an answer for `silent_after_seconds` (60)",
             LINE_OF[StandingCause.NO_ANSWER].advice,
             lasts="silent_after_seconds",
         ),
-        HungCause.NO_PULL: Cause(
+        NO_PULL: Cause(
             "it answers, but a queue's last pull is more than `pull_idle_seconds` (120) old",
             LINE_OF[StandingCause.NO_PULL].advice,
             headline="{subjects} in {groups} {subjects:does|do} not pull {queues}",
             commands=(THREAD_DUMP,),
         ),
-        HungCause.NOTHING_CONSUMED: Cause(
+        NOTHING_CONSUMED: Cause(
             "the group broadcasts, and it consumes nothing of a topic for `stalled_after_seconds` (120), while another "
             "member does",
             "It gets none of the messages that others get. It reads its offsets from a file of its host "

@@ -20,12 +20,19 @@ from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.window import SECOND, common, second_text
 from spark_jobs.domain.phrases import count, known_sum
 from spark_jobs.domain.rules.evidence import known_total
-from spark_jobs.domain.rules.not_retried import NOT_RETRIED, RETRIED_IN_PART, not_retried, retried_in_part
+from spark_jobs.domain.rules.not_retried import (
+    MINUTE_MS,
+    NOT_RETRIED,
+    RETRIED_IN_PART,
+    Reported,
+    not_retried,
+    reported,
+    retried_in_part,
+)
 from spark_jobs.domain.rules.queue_owners import queue_at
-from spark_jobs.domain.rules.rising import counted, moments, rising_time
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.standing import cause_of, hit_of
-from spark_jobs.domain.rules.timed_out import MINUTE_MS, Reported, reported
+from spark_jobs.domain.status.lagging_queues import counted, moments, rising_time
 
 LISTENER_FAILS = "LISTENER_FAILS"
 SOME_FAIL = "SOME_FAIL"

@@ -2,11 +2,13 @@
 part of them into a queue that nobody reads.
 
 A concurrent listener's client sends what it rejects back to its broker, which delays it by 10 s at first
-(`ConsumeMessageConcurrentlyService.sendMessageBack`, `SendMessageProcessor.consumerSendMsgBack`).
+(`ConsumeMessageConcurrentlyService.sendMessageBack`, `SendMessageProcessor.consumerSendMsgBack`). It also sends back
+what takes longer than `consumeTimeout`, while the listener continues with it (`ProcessQueue.cleanExpiredMsg`).
 """
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -150,3 +152,37 @@ def _missing(failed: Mapping[str, float], owners: set[str], came_back: int) -> f
     """Messages that owners rejected, and of those that all members did, no more than did not come back."""
     of_owners = sum(messages for client_id, messages in failed.items() if client_id in owners)
     return min(of_owners, sum(failed.values()) - came_back)
+
+
+MINUTE_MS = 60_000
+
+
+class Reported(NamedTuple):
+    """Reports of a group's clients in a step's window. `longest_ms`: by client id, the longest response time of its
+    listener (an average of a minute), NaN: unknown; `fails`: any reports a failed message; `slow`: by client id, the
+    longest response time (ms) of a listener, and its timeout (minutes), which it exceeds.
+    """
+
+    longest_ms: Mapping[str, float]
+    fails: bool
+    slow: Mapping[str, tuple[float, int]]
+
+
+def reported(step: AuditedStep) -> Reported:
+    """The reports of the group's listeners."""
+    longest, fails, slow = dict[str, float](), False, dict[str, tuple[float, int]]()
+    for client_id, client in sorted(step.history.clients.items()):
+        samples, rows = status_samples(client), rows_in(client, step.window.read_from, step.window.end)
+        if len(rows):
+            longest[client_id] = float(np.fmax.reduce(samples.consume_rt_ms[rows]))
+        fails = fails or bool((samples.failed_tps[rows] > 0).any())
+        excess = [
+            (float(samples.consume_rt_ms[row]), minutes)
+            for row in rows.tolist()
+            for state in [client.series.states[client.series.codes[samples.snapshot[row]]]]
+            for minutes in [None if state.consume_orderly else state.consume_timeout_minutes]
+            if minutes is not None and samples.consume_rt_ms[row] > minutes * MINUTE_MS
+        ]
+        if excess:
+            slow[client_id] = max(excess)
+    return Reported(longest, fails, slow)

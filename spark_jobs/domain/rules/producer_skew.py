@@ -18,10 +18,9 @@ from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, Time, common
 from spark_jobs.domain.rules.links import brokers, topics
-from spark_jobs.domain.rules.rising import rising_time
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.status.backlog import queue_intervals
-from spark_jobs.domain.status.lagging_queues import lagging_queues
+from spark_jobs.domain.status.lagging_queues import lagging_queues, rising_time
 
 HOT_QUEUES, BROKER_WITHOUT_MESSAGES = "HOT_QUEUES", "BROKER_WITHOUT_MESSAGES"
 HOT, WITHOUT_MESSAGES = "HOT", "WITHOUT_MESSAGES"

@@ -20,11 +20,10 @@ from spark_jobs.domain.model.window import MINUTE, SECOND, Time, common, islands
 from spark_jobs.domain.phrases import count, names_text, percent_text
 from spark_jobs.domain.rules.commands import THREAD_DUMP
 from spark_jobs.domain.rules.queue_owners import owned_queues
-from spark_jobs.domain.rules.rising import counted, moments
 from spark_jobs.domain.rules.rule import CLIENT_SNAPSHOTS, Cause, Rule
 from spark_jobs.domain.rules.standing import BEHIND
 from spark_jobs.domain.status.attribution import pace
-from spark_jobs.domain.status.lagging_queues import greatest_rise
+from spark_jobs.domain.status.lagging_queues import counted, greatest_rise, moments
 
 _SEVERAL, _NEARLY_ALL = 2, 0.8
 #: So many times what came before is much more, and so large a part of it is nearly all.

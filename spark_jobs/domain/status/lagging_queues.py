@@ -1,19 +1,21 @@
-"""The queues in which messages piled up in a step: how many messages, for how long, and in which intervals."""
+"""The queues in which messages piled up in a step: how many messages, for how long, and in which intervals.
+And when something rose: the time in a step that accounts for what is too much over all of it.
+"""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spark_jobs.domain.kernel.audited_step import IntervalProgress
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.backlog import Unconsumed, arrived_since, highest
-from spark_jobs.domain.kernel.sample_pairs import arrived
+from spark_jobs.domain.kernel.sample_pairs import arrived, sample_pairs
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, Numbers, OffsetSamples, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings, StepWindow
+from spark_jobs.domain.model.window import MILLISECOND, SECOND, AuditSettings, StepWindow, Time
 from spark_jobs.domain.status.backlog import QueueIntervals, is_first_of_queue
 
 #: What a queue's owner consumes in this time, at the queue's pace of the step, is no backlog.
@@ -258,3 +260,37 @@ def _enough(queues: QueueIntervals, firsts: Numbers, allowed_lag: int) -> Number
 
 def _sums(numbers: Numbers, firsts: Numbers) -> Numbers:
     return np.asarray(np.add.reduceat(np.where(numbers != UNKNOWN, numbers, 0), firsts))
+
+
+def moments(step: AuditedStep, topics: Iterable[str]) -> Numbers:
+    """The times of the topics' offset samples in the step and up to `max_gap` before, in microseconds, ascending."""
+    offsets = (step.history.offsets[topic] for topic in topics if topic in step.history.offsets)
+    times = (samples.times[samples.of_step(step.window, step.settings.max_gap)] for samples in offsets)
+    return np.unique(np.concatenate([np.empty(0, np.int64), *times]))
+
+
+def counted(step: AuditedStep, topics: Iterable[str], of: Literal["produced", "forward"], at: Numbers) -> Numbers:
+    """Messages produced to (or consumed from: `forward`) all queues of the topics up to each moment `at`."""
+    total = np.zeros(len(at))
+    for samples in (step.history.offsets[topic] for topic in topics if topic in step.history.offsets):
+        pairs = sample_pairs(samples, samples.of_step(step.window, step.settings.max_gap))
+        messages = getattr(pairs, of)
+        if len(pairs.times):
+            total += np.interp(at, pairs.times, np.where(messages != UNKNOWN, messages, 0).sum(axis=1).cumsum())
+    return np.asarray(np.rint(total), dtype=np.int64)
+
+
+def rising_time(at: Numbers, amount: Numbers, excess: Numbers, least: int, chance: int) -> Time | None:
+    """The time of the greatest rise of `excess`, by which an `amount` is above its limit; both are totals at `at`
+    (microseconds). None: there are not two moments. Without a fall of `least` for `chance` microseconds before (or
+    after) it, the time begins with the first growth of the amount (or ends with the last moment).
+    """
+    if len(at) < 2:
+        return None
+    bottom, top = greatest_rise(excess)
+    if excess[: bottom + 1].max() - excess[bottom] < least and at[bottom] - at[0] < chance:
+        grown = np.flatnonzero(np.diff(amount) > 0)
+        bottom = int(grown[0]) if len(grown) else 0
+    if excess[top] - excess[-1] < least and at[-1] - at[top] < chance:
+        top = len(at) - 1
+    return int(at[bottom]), int(at[top])

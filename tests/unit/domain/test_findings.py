@@ -193,7 +193,7 @@ def test_a_queue_is_unknown_by_the_last_of_its_times() -> None:
 
 
 def test_of_very_many_times_the_first_and_the_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark_jobs.domain.rules.conditions.MOST_SPANS", 3)
+    monkeypatch.setattr("spark_jobs.domain.rules.findings.MOST_SPANS", 3)
     often = [hit(begin, begin + 5, queue=queue(0)) for begin in (0, 10, 20)]
     whole = hit(0, 100)
     assert len(finding_of(whole, *often).evidence.queues) == 3

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from spark_jobs.domain.diagnosis.commits import seldom_commits
+from spark_jobs.domain.diagnosis.measure import seldom_commits
 from spark_jobs.domain.model.window import SECOND
 from tests.support.samples import offsets
 from tests.support.tables import described

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.domain.kernel.audited_step import RebalanceInterval
-from spark_jobs.domain.rules.member_loads import RULE
+from spark_jobs.domain.rules.member_loads import IDLE_CONSUMER as RULE
 from tests.support.builders import allocation, audited_step, interval, members
 from tests.support.findings import rule_hit
 from tests.support.times import second_of

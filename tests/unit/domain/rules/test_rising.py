@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spark_jobs.domain.model.window import SECOND
-from spark_jobs.domain.rules.rising import rising_time
+from spark_jobs.domain.status.lagging_queues import rising_time
 
 
 @pytest.mark.parametrize(
