@@ -70,8 +70,8 @@ def times_of(step: AuditedStep, cause: StandingCause) -> Mapping[MessageQueue, S
 def _parts(step: AuditedStep, standing: Standing, client_id: str | None) -> Iterator[tuple[Standing, Facts]]:
     """The time in which the owner finishes messages, and the rest, if that is long: other facts hold in it."""
     last, parts = finished(step, standing, client_id), [standing]
-    if last and standing.end - last.at > step.settings.thresholds.verdict_window_seconds * SECOND:
-        parts = [standing._replace(seen_at=last.at, end=last.at), standing._replace(start=last.at)]
+    if last and standing.end - last[0] > step.settings.thresholds.verdict_window_seconds * SECOND:
+        parts = [standing._replace(seen_at=last[0], end=last[0]), standing._replace(start=last[0])]
     for part in parts:
         yield part, facts_of(step, part, client_id)
 

@@ -83,15 +83,9 @@ def seldom_commits(samples: OffsetSamples, start: int, end: int, cadence: int) -
     return SeldomCommits(int(np.median(distances)), bool(last <= max(first, before // 2)))
 
 
-class Finished(NamedTuple):
-    """The last snapshot (microseconds) at which a client had finished `messages` behind one that it has not."""
-
-    at: int
-    messages: int
-
-
-def finished(step: AuditedStep, standing: Standing, client_id: str | None) -> Finished | None:
-    """Messages that an owner finished while the offset stood; None: none, or unknown.
+def finished(step: AuditedStep, standing: Standing, client_id: str | None) -> tuple[int, int] | None:
+    """The last snapshot (microseconds) at which an owner had finished messages behind one that it has not while the
+    offset stood, and how many; None: none, or unknown.
 
     A client cannot have finished what it has in hand. One that makes its process queue again seems to consume, too.
     """
@@ -106,7 +100,7 @@ def finished(step: AuditedStep, standing: Standing, client_id: str | None) -> Fi
     offsets = step.history.offsets[standing.queue.topic]
     lag = offsets.lag[offsets.inside(standing.span.start, at + 1), offsets.columns[standing.queue[1:]]]
     messages = int(lag[lag != UNKNOWN][-1:].sum()) - int(samples.cached_count[advances[-1]])
-    return Finished(at, messages) if messages > 0 else None
+    return (at, messages) if messages > 0 else None
 
 
 def _consumes(samples: ProcessQueue) -> Mask:

@@ -1,6 +1,6 @@
 """Rows and columns of matrices of samples × queues, and the ages of messages at samples."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,11 +14,6 @@ Columns = Numbers | slice
 Number = TypeVar("Number", np.int64, np.bool_)
 #: A queue is consumed as messages come, if none waits for longer: twice the default distance of commits.
 _CONSUMED_MS = 10_000
-
-
-def chosen_columns(places: Sequence[int], count: int) -> Columns:
-    """The columns at these places of so many; a slice, which copies nothing, for all in their order, as mostly."""
-    return slice(None) if places == list(range(count)) else np.array(places, np.int64)
 
 
 def cut(matrices: Iterable[NDArray[Any]], *places: Columns) -> Iterator[Any]:

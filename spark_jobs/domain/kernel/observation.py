@@ -19,9 +19,10 @@ from spark_jobs.domain.rocketmq.strategies import (
     Holders,
     Parameters,
     Resolved,
-    class_of_language,
     strategy_of_class,
 )
+
+_AVG = "AllocateMessageQueueAveragely"
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ class Observation:
         """One per connection, in the given order, which is that of the allocation."""
         answers = (states.states.get(connection.client_id) for connection in connections)
         classes = [
-            (state.strategy_class if state else None) or class_of_language(connection.language)
+            # Those of C++ and Python have AVG only.
+            (state.strategy_class if state else None) or (_AVG if connection.language in ("CPP", "PYTHON") else None)
             for connection, state in zip(connections, answers, strict=True)
         ]
         seen = [self._seen(*each) for each in zip(connections, classes, strict=True)] if self.observed else []

@@ -191,13 +191,6 @@ def has_lost_store(step: AuditedStep, topic: str, broker: str, absence: Time) ->
     return bool(ends_go_on and (known & of_broker).any() and is_lower[known & of_broker].all())
 
 
-def has_answered(step: AuditedStep, broker: str, time: Time) -> bool:
-    """Return True if the broker answered about the group's members later than in the first round of the time."""
-    series = step.history.memberships.get(broker)
-    start, end = time[0] + step.settings.cadence, min(time[1], step.window.end)
-    return series is not None and series.any_inside(start, end)
-
-
 def server_routes(step: AuditedStep, topic: str, time: Time) -> Iterator[tuple[str, tuple[RouteEntry, ...]]]:
     """(address, route) of what single name servers said of a topic in the time; of one server each route once."""
     series = step.history.server_routes.get(topic)

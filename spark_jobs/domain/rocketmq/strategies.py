@@ -199,11 +199,6 @@ def is_popped(name: str) -> bool:
     return name.startswith(f"{POP}-")
 
 
-def class_of_language(language: str | None) -> str | None:
-    """The Java class that does what all clients of a language do; None: they can be given a strategy."""
-    return "AllocateMessageQueueAveragely" if language in ("CPP", "PYTHON") else None
-
-
 def strategy_of_class(class_name: str) -> str | None:
     """Strategy name of a Java class, whatever its package; None for a class that RocketMQ does not ship."""
     return STRATEGY_OF_CLASS.get(class_name.rpartition(".")[2])

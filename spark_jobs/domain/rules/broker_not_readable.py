@@ -11,7 +11,6 @@ from spark_jobs.domain.kernel.matrices import last_known
 from spark_jobs.domain.kernel.removed_queues import (
     Route,
     around,
-    has_answered,
     has_lost_store,
     is_forbidden,
     is_up_without,
@@ -121,7 +120,10 @@ def _explained(step: AuditedStep, topic: str, broker: str, span: NotReadable) ->
     if broker in after:
         explanation = _IS_BACK.format(broker, moment_text(span.end))
     else:
-        explanation = (_IS_UP if has_answered(step, broker, time) else _MAY_BE_DOWN).format(broker)
+        # Later than in the first round of the time.
+        answers, since = step.history.memberships.get(broker), span.start + step.settings.cadence
+        is_up = answers is not None and answers.any_inside(since, min(span.end, step.window.end))
+        explanation = (_IS_UP if is_up else _MAY_BE_DOWN).format(broker)
     is_cut = span.start > step.window.end - step.settings.cadence
     return None if is_cut else span._replace(explanation=explanation)
 

@@ -17,6 +17,9 @@ from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import SECOND, Time, joined, overlaps, without
 from spark_jobs.domain.rocketmq.strategies import POP, StrategySource, is_popped
 
+#: The queues of one topic that all reports of a time list, and those that any does.
+ListedQueues = tuple[frozenset[Place], frozenset[Place]]
+
 
 class Shares(NamedTuple):
     """The share of every client in one interval, until the last snapshot that showed its members (microseconds).
@@ -33,13 +36,6 @@ class Shares(NamedTuple):
     def share_of(self, client_id: str) -> frozenset[Place]:
         """The queues that the client owns."""
         return self.queues_of_client.get(client_id, frozenset())
-
-
-class ListedQueues(NamedTuple):
-    """The queues of one topic that all reports of a time list, and those that any does."""
-
-    always: frozenset[Place]
-    ever: frozenset[Place]
 
 
 class Drift(NamedTuple):
@@ -107,7 +103,7 @@ def _listed(run: Sequence[Span[ClientReport]]) -> Mapping[str, ListedQueues]:
     holdings = [span.state.holdings for span in run]
     topics = set(holdings[0]).intersection(*holdings)
     lists = {topic: [of_report[topic] for of_report in holdings] for topic in topics}
-    return {topic: ListedQueues(frozenset.intersection(*of), frozenset.union(*of)) for topic, of in lists.items()}
+    return {topic: (frozenset.intersection(*of), frozenset.union(*of)) for topic, of in lists.items()}
 
 
 def _popping(step: AuditedStep) -> Iterator[Time]:
@@ -131,7 +127,7 @@ def _drifting(
         end = int(asked_at[np.searchsorted(asked_at, until, side="right") - 1]) if drifted else until
         if drifted and start < end:
             is_confirmed = _is_confirmed(step, share.interval, start, end)
-            yield Drift(start, end, client_id, topic, listed.always, drifted, share.interval, end, is_confirmed)
+            yield Drift(start, end, client_id, topic, listed[0], drifted, share.interval, end, is_confirmed)
 
 
 def _is_confirmed(step: AuditedStep, interval: RebalanceInterval, start: int, end: int) -> bool:
@@ -143,7 +139,8 @@ def _is_confirmed(step: AuditedStep, interval: RebalanceInterval, start: int, en
 
 def drift(listed: ListedQueues, share: frozenset[Place]) -> Mapping[DriftCause, frozenset[Place]]:
     """The queues that a client always has beyond its share, and those of it that it never has; {} if none are."""
-    surplus, missing = listed.always - share, share - listed.ever
+    always, ever = listed
+    surplus, missing = always - share, share - ever
     return {DriftCause.HOLDS_MORE: surplus, DriftCause.HOLDS_LESS: missing} if surplus or missing else {}
 
 

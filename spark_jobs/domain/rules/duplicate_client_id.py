@@ -26,19 +26,17 @@ FIXED_INSTANCE_NAME, CLONED_PROCESS = "FIXED_INSTANCE_NAME", "CLONED_PROCESS"
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (interval, client id of several connections), and per queue that it harms; a condition per client id."""
-    repeated_ids = [(span, repeated) for span in step.membership_spans if (repeated := _repeated_ids(span.state))]
+    repeated_ids = []
+    for span in step.membership_spans:
+        connections = by_key(span.state.connections, lambda connection: connection.client_id)
+        if repeated := {client_id: same_id for client_id, same_id in connections.items() if len(same_id) > 1}:
+            repeated_ids.append((span, repeated))
     for interval in step.intervals:
         if interval.allocation is None:
             yield from _hits_without_owners(interval, repeated_ids)
         elif interval.allocation.duplicate_ids:
             yield from _client_hits(interval, interval.allocation)
             yield from _queue_hits(interval)
-
-
-def _repeated_ids(membership: Membership) -> Mapping[str, Sequence[Connection]]:
-    """The connections of each client id that has several."""
-    connections = by_key(membership.connections, lambda connection: connection.client_id)
-    return {client_id: same_id for client_id, same_id in connections.items() if len(same_id) > 1}
 
 
 def _client_hits(interval: RebalanceInterval, allocation: Allocation) -> Iterator[RuleHit]:
@@ -98,7 +96,8 @@ def probable_cause(condition: Condition) -> str:
     rocketmq-spring before 2.2.1, `RocketMQUtils.getInstanceName` of Spring Cloud Alibaba.
     """
     name, connections = instance_name(condition.client_id or ""), condition.connections
-    if not condition.is_persistent and _are_from_one_host(connections):
+    hosts = {(connection.client_addr or "").rpartition(":")[0] for connection in connections}
+    if not condition.is_persistent and len(hosts) == 1 and "" not in hosts:
         return STALE_CONNECTION
     if re.fullmatch("[0-9]+(#DEFAULT)?", name) and any(map(_names_itself_by_pid, connections)):
         return CONTAINER_IDENTITY
@@ -116,12 +115,6 @@ _OF_FRAMEWORK = re.compile(r"([^@;|]+:[0-9]+;?)+@[0-9]+(@[^0-9].*)?|[^@]*\|[0-9]
 def instance_name(client_id: str) -> str:
     """`instanceName` of `ip@instanceName[@unitName][@STREAM]`; empty if there is none."""
     return client_id.partition("@")[2].partition("@")[0]
-
-
-def _are_from_one_host(connections: Sequence[Connection]) -> bool:
-    """Return whether all connections have the same known host."""
-    hosts = {(connection.client_addr or "").rpartition(":")[0] for connection in connections}
-    return len(hosts) == 1 and "" not in hosts
 
 
 def _names_itself_by_pid(connection: Connection) -> bool:

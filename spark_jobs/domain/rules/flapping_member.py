@@ -1,13 +1,12 @@
 """FLAPPING_MEMBER: one member joins and leaves again and again, and its group rebalances every time."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance
 from spark_jobs.domain.kernel.reconnects import Reconnects, reconnects
 from spark_jobs.domain.kernel.triggers import host
-from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, RuleHit
 from spark_jobs.domain.model.history import RETRY, UNKNOWN
 from spark_jobs.domain.model.severities import ERROR, WARN
@@ -117,13 +116,8 @@ def _change_count(cause: str, changes: Iterable[_Change], joined: bool) -> int:
 
 def _most_at_once(cause: str, subject: str, changes: Iterable[_Change]) -> int:
     """The most members that a host had after one of the changes; 1 for an id."""
-    return 1 if cause == SAME_ID else max(1, *(_peers(rebalance.interval)[subject] for rebalance, _, _ in changes))
-
-
-@cached_with_value
-def _peers(interval: RebalanceInterval) -> Counter[str | None]:
-    """The number of members on each host."""
-    return Counter(map(host, interval.client_ids))
+    listed = (rebalance.interval.client_ids for rebalance, _, _ in changes if cause != SAME_ID)
+    return max((sum(host(client_id) == subject for client_id in client_ids) for client_ids in listed), default=1) or 1
 
 
 def _hit(cause: str, subject: str, joins: int, leaves: int, changes: Sequence[_Change]) -> RuleHit:

@@ -26,7 +26,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     and limit. One message makes the span too long: the hit begins when it became the oldest. Not of a client that only
     miscounts.
     """
-    miscounted = times_of(step, StandingCause.MISCOUNTED)
+    miscounted, at_span_limit = (
+        times_of(step, cause) for cause in (StandingCause.MISCOUNTED, StandingCause.SPAN_LIMIT)
+    )
     # A shorter burst, or the rest of a pause, is what the cache is for.
     minimum = max(step.settings.thresholds.stalled_after_seconds, standing_seconds(step))
     for client_id, spans in unwell_spans(step).items():
@@ -35,25 +37,22 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             if any(common((start, end), time) for time in miscounted.get(throttled.queue, ())):
                 continue  # it holds no message: nothing is slow
             by_span = throttled.cause is ThrottleCause.CACHED_SPAN
+            # The queue stands by this limit for long.
+            stood = sum(until - since for since, until in at_span_limit.get(throttled.queue, ()))
+            is_stopped = stood >= step.settings.thresholds.stalled_after_seconds * SECOND
             yield RuleHit(
                 _oldest_since(step, client_id, throttled.queue, start) if by_span else start,
                 *(end, throttled.cause, throttled.queue.topic, client_id),
                 queue=FindingQueue(*throttled.queue, THROTTLED),
                 implicated=client_id,
                 minimum_seconds=None if by_span else minimum,
-                severity=ERROR if by_span and _is_stopped(step, throttled.queue) else WARN,
+                severity=ERROR if by_span and is_stopped else WARN,
                 # The cached amount as a multiple of its limit.
                 weight=throttled.reached / throttled.limit if throttled.reached and throttled.limit else None,
                 measures={
                     name: getattr(throttled, name) for name in ("cached_count", "cached_mib", "cached_span", "limit")
                 },
             )
-
-
-def _is_stopped(step: AuditedStep, queue: MessageQueue) -> bool:
-    """Return whether the queue stands by this limit for long."""
-    lasting = sum(end - start for start, end in times_of(step, StandingCause.SPAN_LIMIT).get(queue, ()))
-    return lasting >= step.settings.thresholds.stalled_after_seconds * SECOND
 
 
 def _oldest_since(step: AuditedStep, client_id: str, queue: MessageQueue, at: int) -> int:

@@ -37,7 +37,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     cause = None
     for start, end in absences(step):
         same_ids = _listed(step, step.window.read_from, start) & _listed(step, end, step.window.end)
-        ran_on = any(_PID_AND_TIME.search(each) or _is_same_process(step, each, start, end) for each in same_ids)
+        times = (step.window.read_from, start), (end, step.window.end)
+        starts = [{(each, at) for each in same_ids for at in process_starts(step, each, *time)} for time in times]
+        ran_on = any(map(_PID_AND_TIME.search, same_ids)) or not starts[0].isdisjoint(starts[1])
         cause = _cause(step, end, cause, ran_on=ran_on)
         if end <= step.window.start:
             continue
@@ -55,12 +57,6 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             measures={"backlog_end": known_sum(queue.backlog_end for queue in queues), "produced": produced},
             hint=hints[cause] if cause in hints else _hint(step, start, same_ids),
         )
-
-
-def _is_same_process(step: AuditedStep, client_id: str, start: int, end: int) -> bool:
-    """Return whether the client reports one start of its process before and after the time."""
-    before = process_starts(step, client_id, step.window.read_from, start)
-    return not {*before}.isdisjoint(process_starts(step, client_id, end, step.window.end))
 
 
 def _cause(step: AuditedStep, end: int, cause_before: str | None, *, ran_on: bool) -> str:

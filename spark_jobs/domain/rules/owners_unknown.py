@@ -65,20 +65,17 @@ def _missing(implementation: Implementation, settings: StrategySettings) -> str 
 
 
 def _missing_hits(step: AuditedStep) -> Iterator[RuleHit]:
-    """One per interval of an ordinary topic that never had a route, while the name server gave that of another one."""
+    """One per interval of an ordinary topic that never had a route, while the name server gave that of another one, and
+    a connected member subscribes to it.
+    """
     routed = {interval.topic for interval in step.intervals if interval.reason not in WITHOUT_ROUTE}
     has_another = any(interval.is_ordinary for interval in step.intervals if interval.topic in routed)
     for interval in step.intervals:
         is_missing = interval.is_ordinary and interval.reason is Reason.NO_ROUTE and interval.topic not in routed
-        if routed and is_missing and _is_wanted(step, interval):
-            severity = INFO if has_another else WARN
-            yield RuleHit(interval.start, interval.end, NO_BROKER, interval.topic, severity=severity)
-
-
-def _is_wanted(step: AuditedStep, interval: RebalanceInterval) -> bool:
-    """Return whether a connected member subscribes to the topic in the interval."""
-    during = (span.state for span in step.membership_spans if common(span.time, (interval.start, interval.end)))
-    return any(state.connections and interval.topic in state.topics for state in during)
+        time = interval.start, interval.end
+        during = (span.state for span in step.membership_spans if routed and is_missing and common(span.time, time))
+        if any(state.connections and interval.topic in state.topics for state in during):
+            yield RuleHit(*time, NO_BROKER, interval.topic, severity=INFO if has_another else WARN)
 
 
 MEMBERS_UNSEEN = Rule(

@@ -43,13 +43,6 @@ class Production(NamedTuple):
         return np.asarray(np.maximum(self.produced, 0) / np.maximum(self.end - self.start, 1))
 
 
-class Skew(NamedTuple):
-    """Messages per queue on average over the queues that count, and those of the busiest queue ÷ this mean."""
-
-    mean: float
-    ratio: float
-
-
 def hits(step: AuditedStep) -> Iterable[RuleHit]:
     """One per (topic, queue far above the mean, owner, its time), and per queue of a broker that gets no messages, or
     none any more.
@@ -84,15 +77,17 @@ def production(parts: Sequence[IntervalProgress]) -> Production:
     return Production(list(columns), start, end, np.where(known, produced, UNKNOWN), is_complete & known)
 
 
-def skew(brokers: Sequence[str], produced: Matrix, least_mean: float) -> Skew | None:
-    """How uneven production is over the queues of brokers that got any message; None: the mean is too small."""
+def skew(brokers: Sequence[str], produced: Matrix, least_mean: float) -> tuple[float, float] | None:
+    """Messages per queue on average over the queues of brokers that got any message, and those of the busiest queue ÷
+    this mean; None: the mean is too small.
+    """
     messages_of_queues = list(zip(brokers, produced.tolist(), strict=True))
     written = {broker for broker, messages in messages_of_queues if messages > 0}
     counted = [messages for broker, messages in messages_of_queues if broker in written and messages != UNKNOWN]
     if not counted or sum(counted) / len(counted) < least_mean:
         return None
     mean = sum(counted) / len(counted)
-    return Skew(mean, max(counted) / mean)
+    return mean, max(counted) / mean
 
 
 def _may_be_skewed(parts: Sequence[IntervalProgress], thresholds: Thresholds) -> bool:
@@ -113,20 +108,21 @@ def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]
     topic_skew = skew(brokers, per_queue.produced, thresholds.skew_messages_per_queue)
     if not topic_skew:
         return
+    mean, ratio = topic_skew
     is_shared_out = any(progress.interval.is_shared_out for progress in parts)
     unwritten, paces = _unwritten(step, topic, per_queue), per_queue.paces
     # Queues that were added late lower the mean; by their pace, the others are then not even half as far above it.
     is_fast = paces >= paces.mean() * (1 + thresholds.skew_ratio) / 2
-    is_hot = is_fast & (per_queue.produced >= topic_skew.mean * thresholds.skew_ratio) & (not is_shared_out)
+    is_hot = is_fast & (per_queue.produced >= mean * thresholds.skew_ratio) & (not is_shared_out)
     lagging = _lagging(step, topic, parts) if is_hot.any() else frozenset()
     for place, (queue, produced) in enumerate(zip(per_queue.queues, per_queue.produced.tolist(), strict=True)):
         if queue in unwritten:
-            yield _hit(topic, per_queue, place, BROKER_WITHOUT_MESSAGES, WITHOUT_MESSAGES, {"mean": topic_skew.mean})
+            yield _hit(topic, per_queue, place, BROKER_WITHOUT_MESSAGES, WITHOUT_MESSAGES, {"mean": mean})
         elif is_hot[place]:
-            measures = {"max_over_mean": topic_skew.ratio, "mean": topic_skew.mean, "produced_max": produced}
+            measures = {"max_over_mean": ratio, "mean": mean, "produced_max": produced}
             measures |= {_HAS_BACKLOG: 1.0} if queue in lagging else {}
             hit = _hit(topic, per_queue, place, HOT_QUEUES, HOT, measures)
-            start, end = _hot_time(step, topic, per_queue, place, produced / topic_skew.mean)
+            start, end = _hot_time(step, topic, per_queue, place, produced / mean)
             for client_id in _owners(parts, queue) or [None]:
                 yield replace(hit, start=max(hit.start, start), end=min(hit.end, end), implicated=client_id)
 

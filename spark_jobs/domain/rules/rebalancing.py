@@ -31,10 +31,12 @@ def _storm_hits(step: AuditedStep) -> Iterator[RuleHit]:
     for storm in storms(moments, thresholds.storm_rebalances, thresholds.storm_seconds * SECOND):
         by_members = sum(any(change.triggers[0][0].startswith("MEMBER_") for change in moves) for _, moves in storm)
         changes = [change for _, moves in storm for change in moves]
+        have_changed = any(change.joined or change.left for change in changes)
         yield RuleHit(
             *(storm[0][0], storm[-1][0], MEMBER_CHANGES if by_members * 2 >= len(storm) else ROUTE_CHANGES),
             implicated=_client_of(storm),
-            severity=INFO if _is_of_steady_members(storm) else None,
+            # A rollout, or a group that grows or shrinks.
+            severity=INFO if have_changed and not joined_and_left(moves for _, moves in storm) else None,
             measures={
                 "minimum_moves": sum(change.least or 0 for change in changes),
                 "queues_moved": sum(change.moved or 0 for change in changes),
@@ -49,12 +51,6 @@ def _client_of(storm: Sequence[_Moment]) -> str | None:
     times = Counter(client_id for of_moment in ids for client_id in of_moment)
     client_id, most = max(times.items(), key=lambda item: (item[1], item[0]), default=(None, 0))
     return client_id if most * 2 >= len(storm) else None
-
-
-def _is_of_steady_members(storm: Sequence[_Moment]) -> bool:
-    """Return whether members changed, and none joined and left again: a rollout, or a group that grows or shrinks."""
-    changed = any(change.joined or change.left for _, moves in storm for change in moves)
-    return changed and not joined_and_left(moves for _, moves in storm)
 
 
 def joined_and_left(changes: Iterable[Sequence[Moves]]) -> set[str]:

@@ -87,18 +87,15 @@ def _rollout(step: AuditedStep, run: Sequence[Sequence[Rebalance]]) -> Rollout |
     changes = [each for together in run for each in together]
     leaving = {each.moment for each in changes if left.intersection(each.moves.left)}
     joining = {each.moment for each in changes if joined.intersection(each.moves.joined)}
-    if not leaving or not joining or any(_is_offline(step, each.interval) for each in changes):
+    # Nobody was a member for as long as GROUP_OFFLINE takes.
+    empty = [each.interval for each in changes if not each.interval.client_ids]
+    longest = max(((each.seen_at or each.start) - each.start for each in empty), default=-1)
+    if not leaving or not joining or longest >= step.settings.thresholds.settled_seconds * SECOND:
         return None
     start, last_at = min(leaving | joining), max(leaving | joining)
     during = [each for each in step.rebalances if start <= each.moment <= last_at and each.interval.is_ordinary]
     end = min(last_at + step.settings.thresholds.convergence_seconds * SECOND, step.window.end)
     return Rollout(start, end, before, left, joined, len(leaving), during)
-
-
-def _is_offline(step: AuditedStep, interval: RebalanceInterval) -> bool:
-    """Return whether nobody was a member for as long as GROUP_OFFLINE takes."""
-    seen = (interval.seen_at or interval.start) - interval.start
-    return not interval.client_ids and seen >= step.settings.thresholds.settled_seconds * SECOND
 
 
 def _host(client_id: str) -> str:

@@ -152,13 +152,13 @@ def _held_back_hits(step: AuditedStep) -> Iterator[RuleHit]:
     for each in diagnoses(step):
         done = finished(step, each.standing, each.client_id) if each.cause is StandingCause.HELD_BACK else None
         if done is not None:
-            queue, offset = each.standing.queue, each.standing.span.offset
+            queue, offset, messages = each.standing.queue, each.standing.span.offset, done[1]
             yield hit_of(
                 *(each, ONE_MESSAGE, HELD_BACK),
-                weight=done.messages,
-                measures={"consumer_offset": offset, "consumed_again": done.messages},
+                weight=messages,
+                measures={"consumer_offset": offset, "consumed_again": messages},
                 hint=f"The message at offset {offset} of {queue.broker_name}:{queue.queue_id} is not finished; "
-                f"{done.messages:,} behind it are consumed again after a restart.",
+                f"{messages:,} behind it are consumed again after a restart.",
             )
 
 

@@ -16,7 +16,7 @@ from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.allocation_drift import RULE
-from spark_jobs.domain.rules.drifts import ListedQueues, drift
+from spark_jobs.domain.rules.drifts import drift
 from tests.support.builders import span
 from tests.support.client_groups import held
 from tests.support.client_steps import recorded_step, replayed
@@ -42,7 +42,7 @@ _DRIFTS = """
 @pytest.mark.parametrize("line", cells(_DRIFTS))
 def test_a_client_that_holds_other_queues_than_its_share_drifts(line: tuple[str, ...]) -> None:
     owned, share, more, less = (frozenset(("b", int(queue_id)) for queue_id in cell.split()) for cell in line)
-    found = {str(cause): queues for cause, queues in drift(ListedQueues(owned, owned), share).items() if queues}
+    found = {str(cause): queues for cause, queues in drift((owned, owned), share).items() if queues}
     assert found == {cause: queues for cause, queues in (("HOLDS_MORE", more), ("HOLDS_LESS", less)) if queues}
 
 
