@@ -1,11 +1,12 @@
 """Further names to ask for, from the texts that came, and texts as the recording has them."""
 
 import json
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from spark_jobs.domain.model.message_queue import MessageModel
+from spark_jobs.domain.model.message_queue import LONGEST_NAME, MessageModel
 from spark_jobs.ingest import fastjson
 from spark_jobs.ingest.fields import Record, named_records, records, text
 from spark_jobs.ingest.references import ObjectKeyMap
@@ -14,6 +15,11 @@ from spark_jobs.ingest.references import ObjectKeyMap
 _MODES: Final = "messageRequestModeMap"
 #: The modes of a group that the broker was given none for.
 NO_MODES: Final = f'{{"{_MODES}":{{}}}}'
+#: The line above the frames of a thread, each of which begins with the same name.
+#: Source: org.apache.rocketmq.common.UtilAll.jstack, whose names have 40 characters or more.
+_THREAD: Final = re.compile(r"(.*)TID: \d+ STATE: ([A-Z_]+)")
+#: Of distinct stacks, and of the frames of one, the recording has so many: the most common, and the innermost.
+_STACKS, _FRAMES = 20, 60
 #: Topic, broker name and number of a queue.
 Queue = tuple[str, str, str]
 #: A message queue, and what is said of it, in RocketMQ's fields.
@@ -123,6 +129,26 @@ def modes_per_group(body: str) -> dict[str, str]:
         for group, mode in _object(groups).items():
             topics_of[group][topic] = {group: mode}
     return {group: as_json({_MODES: topics}) for group, topics in topics_of.items()}
+
+
+def consume_stacks(jstack: str, group: str) -> dict[str, Any] | None:
+    """How many consume threads the group has, and their distinct stacks, the most common first; None: it has none.
+    Source of their names: ConsumeMessageConcurrentlyService; those of old versions, and of POP, lack the group.
+    """
+    of_group = re.compile(rf"ConsumeMessageThread_({re.escape(group[:100])}_)?\d+ *")
+    threads: list[tuple[str, list[str]]] = []
+    name, frames = "", list[str]()
+    for line in jstack.replace("\r", "").split("\n"):
+        if thread := _THREAD.fullmatch(line):
+            name, frames = thread[1], []
+            if of_group.fullmatch(name):
+                threads.append((thread[2], frames))
+        elif line and line.startswith(name):
+            frames.append(line.removeprefix(name)[:LONGEST_NAME])
+    stacks = Counter((state, tuple(frames[:_FRAMES])) for state, frames in threads)
+    in_order = sorted(stacks.items(), key=lambda counted: (-counted[1], counted[0]))[:_STACKS]
+    distinct = [{"state": state, "threads": count, "frames": frames} for (state, frames), count in in_order]
+    return {"threads": len(threads), "stacks": distinct} if threads else None
 
 
 def _queues(body: str, name: str = "offsetTable") -> Iterator[QueueEntry]:

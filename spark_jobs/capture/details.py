@@ -10,7 +10,6 @@ from spark_jobs.capture.asking import CallRunner
 from spark_jobs.capture.calls import Answer, Call, Callee, CallOutcome, Request
 from spark_jobs.capture.cluster import Cluster, understood
 from spark_jobs.capture.rounds import NO_TOPIC, route_call
-from spark_jobs.capture.stacks import consume_stacks
 from spark_jobs.domain.model.history import RETRY
 
 #: A topic that brokers know or do not: both are answers. Source: org.apache.rocketmq.common.topic.TopicValidator.
@@ -54,7 +53,7 @@ def ask_client(cluster: Cluster, asking: CallRunner, call: Call) -> None:
     owned = understood(answer, bodies.owned_queues)
     if owned and owned & standing and cluster.standing.take_turn(call.client):
         answer = asking.ask(replace(call, request=Request.STACKS))
-        if stacks := understood(answer, partial(consume_stacks, group=call.group)):
+        if stacks := understood(answer, partial(bodies.consume_stacks, group=call.group)):
             body = bodies.as_json(stacks)
             asking.keep(lines.of_several(Request.STACKS, answer.at, group=call.group, client=call.client, body=body))
 

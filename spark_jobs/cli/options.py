@@ -50,16 +50,16 @@ def _days(text: str) -> timedelta | None:
     return length
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"'{text}' is not a whole number above 0")
-    return int(text)
+def _whole(least: int, most: int | None = None) -> Callable[[str], int]:
+    """A reader of whole numbers within these bounds."""
+    within = f" from {least} to {most}" if most else " above 0" if least else ""
 
+    def parsed(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) <= (most or int(text)):
+            raise ArgumentTypeError(f"'{text}' is not a whole number{within}")
+        return int(text)
 
-def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise ArgumentTypeError(f"'{text}' is not a whole number")
-    return int(text)
+    return parsed
 
 
 def _queue(text: str) -> tuple[str, int]:
@@ -83,15 +83,6 @@ def _zone(text: str) -> ZoneInfo:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         hint = did_you_mean(text, available_timezones()) or "write it as Europe/Berlin"
         raise ArgumentTypeError(f"there is no time zone {text}: {hint}") from None
-
-
-def _from_1_to(most: int) -> Callable[[str], int]:
-    def parsed(text: str) -> int:
-        if not text.isdecimal() or not 1 <= int(text) <= most:
-            raise ArgumentTypeError(f"'{text}' is not a whole number from 1 to {most}")
-        return int(text)
-
-    return parsed
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -160,7 +151,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--group": _value("NAME", "only this consumer group", type=_if_any),
     "--topic": _value("NAME", "only this topic", type=_if_any),
     "--queue": _value("BROKER:ID", "queue of the message, such as broker-a:3", type=_queue),
-    "--offset": _value("N", "offset of the message in its queue", type=_number),
+    "--offset": _value("N", "offset of the message in its queue", type=_whole(0)),
     "--stored-at": _value("TIME", "when the message was stored, in UTC, instead of its offset", type=parse_utc),
     "--at": _value("TIME", "moment in UTC, such as 2026-11-21T02:10:30Z", type=parse_utc),
     "WHAT": _value(
@@ -178,7 +169,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--retention-days": _value(
         "DAYS",
         "days for which old versions stay readable, 7 or more (default: 30)",
-        type=_from_1_to(36_525),
+        type=_whole(1, 36_525),
         default=30,
     ),
     "--keep-snapshots": _value(
@@ -217,9 +208,9 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         None, "daily: one message a day, of the day before, about incidents without a route", choices=("daily",)
     ),
     "--dry-run": _switch("show notifications, late steps, or what would be deleted or forgotten; change nothing"),
-    "--jobs": _value("N", "steps to audit at a time, 1 to 16 (default: 1)", type=_from_1_to(16), default=1),
+    "--jobs": _value("N", "steps to audit at a time, 1 to 16 (default: 1)", type=_whole(1, 16), default=1),
     "--only-missing": _switch("audit only missing steps; with --interval also those of another configuration"),
-    "--most": _value("N", "with --only-missing: at most N steps, the newest first", type=_positive),
+    "--most": _value("N", "with --only-missing: at most N steps, the newest first", type=_whole(1)),
     "--missing": _switch("list the recorded steps without a complete audit instead (default: of the last 7 days)"),
     "--scale": _value(
         None, "start Spark for small or large work (default: by the size of the tables)", choices=("small", "large")
@@ -242,8 +233,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--once": _switch("take every snapshot once, at --rate, and stop"),
     "--keep-recordings": _value("TIME", "delete loaded files after this time, such as 30d", type=_seconds),
     "--groups": _value("PATTERN", "only consumer groups whose whole name matches", type=_pattern),
-    "--rate": _value("N", "maximum calls per second", type=_positive),
-    "--at-once": _value("N", "maximum calls at a time", type=_positive),
+    "--rate": _value("N", "maximum calls per second", type=_whole(1)),
+    "--at-once": _value("N", "maximum calls at a time", type=_whole(1)),
     "--proxy": _repeated("HOST:PORT", "a proxy's remoting port; may be repeated (default: listed proxies, port 8080)"),
     "--stacks-after": _value(
         "TIME",
@@ -256,9 +247,9 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--tls": _switch("connect to the cluster with TLS"),
     "--tls-config": _value("FILE", "file with RocketMQ's TLS properties, tls.client.…"),
     "--details": _value(
-        "N", "worst groups that get a separate page, 1 to 200 (default: 20)", type=_from_1_to(200), default=20
+        "N", "worst groups that get a separate page, 1 to 200 (default: 20)", type=_whole(1, 200), default=20
     ),
-    "--days": _value("N", "days before the newest audited end, 1 to 366", type=_from_1_to(366)),
+    "--days": _value("N", "days before the newest audited end, 1 to 366", type=_whole(1, 366)),
     "--open": _switch("only incidents that are not known to be over"),
     "--publish": _switch("also write the table `incidents` from the whole history; takes no filter"),
     "--id": _value("ID", "only this incident, in full; the beginning of its id suffices"),
@@ -286,7 +277,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--pull-batch": _repeated("[CLIENT_ID=]N", "messages per pull; brokers return up to 32 by default"),
     "--pull-interval": _repeated("[CLIENT_ID=]MS", "milliseconds between two pulls of a queue"),
     "--response-time": _repeated("[CLIENT_ID=]TIME", "time of the listener per batch, such as 20ms or 1.5s"),
-    "--plan": _value("N", "show owners now with up to N members fewer and more instead", type=_from_1_to(100)),
+    "--plan": _value("N", "show owners now with up to N members fewer and more instead", type=_whole(1, 100)),
     "--rollout": _value(
         "ORDER",
         "show the last rollout in another order instead: one-wave, one-by-one, new-first, or all of these",
@@ -294,14 +285,14 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     ),
     "--size": _switch("show the minimum of members for what was observed; without --group for all groups"),
     "--utilization-below": _value(
-        "PERCENT", "with --size: utilization of the busiest member at the peak (default: 70)", type=_from_1_to(100)
+        "PERCENT", "with --size: utilization of the busiest member at the peak (default: 70)", type=_whole(1, 100)
     ),
-    "--backlog-below": _value("N", "with --size: maximum backlog", type=_positive),
+    "--backlog-below": _value("N", "with --size: maximum backlog", type=_whole(1)),
     "--drained-within": _value("TIME", "with --size: the peak backlog drains in this time, such as 5m", type=_seconds),
     "--spare": _value(
-        "N", "with --size of all groups: members beyond the minimum that are not too many (default: 1)", type=_number
+        "N", "with --size of all groups: members beyond the minimum that are not too many (default: 1)", type=_whole(0)
     ),
-    "--top": _value("N", "with --size of all groups: only the N worst", type=_positive),
+    "--top": _value("N", "with --size of all groups: only the N worst", type=_whole(1)),
     "--textfile": _value("FILE", "file for node_exporter's textfile collector; metrics: stdout if not given"),
     "--serve": _value("ADDRESS", "serve /metrics there until SIGTERM, for example :9108", type=_address),
     "--otlp": _value("URL", "send the metrics once by OTLP over HTTP, for example to http://localhost:4318/v1/metrics"),

@@ -82,8 +82,7 @@ class Leases:
 
     def take(self, name: str) -> None:
         """Take the claim of another process for dead: its holder has it no longer."""
-        with suppress(FileNotFoundError):
-            obstore.delete(self.store, f"{_TOKENS}{name}")
+        self._delete(f"{_TOKENS}{name}")
 
     def has(self, name: str) -> bool:
         """See `Claims.has`."""
@@ -120,8 +119,11 @@ class Leases:
 
     def drop_note(self, name: str) -> None:
         """See `Claims.drop_note`."""
+        self._delete(f"{_NOTES}{name}")
+
+    def _delete(self, name: str) -> None:
         with suppress(FileNotFoundError):
-            obstore.delete(self.store, f"{_NOTES}{name}")
+            obstore.delete(self.store, name)
 
     def _modified(self) -> dict[str, datetime]:
         """When each claim was renewed, as the store says."""
@@ -165,8 +167,7 @@ class Leases:
 
     def _drop(self, name: str) -> None:
         try:
-            with suppress(FileNotFoundError):
-                obstore.delete(self.store, name)
+            self._delete(name)
         except Exception as error:
             _LOG.warning("the lease %s could not be removed, it ends by itself: %s", name, error)
 

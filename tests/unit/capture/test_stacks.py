@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.capture.stacks import consume_stacks
+from spark_jobs.capture.bodies import consume_stacks
 
 ROOT = Path(__file__).parents[3]
 #: What a consumer of 5.4.0 on Java 17 has answered, whose listener slept; some of its threads.
