@@ -202,6 +202,36 @@ def first_commits_at_end(samples: OffsetSamples, time: Time, settings: AuditSett
             yield Jump(span.queue, span.seen_at, span.end, since, to, span.produced, span.start, 0.0, waiting)
 
 
+def first_commits_apart(
+    samples: OffsetSamples, topic: TopicSamples | None, time: Time, settings: AuditSettings
+) -> Iterator[Jump]:
+    """The jumps of queues whose first commit is at or beyond the end, over what came since the topic's first snapshot,
+    if the group's first offsets, of all other queues, are those of a time before it was there, and above the oldest
+    message. Members begin alike where they have no offset.
+    """
+    seen = samples.inside(*time)
+    times, consumed, end = samples.times[seen], samples.consumed_to[seen], samples.end_offset[seen]
+    known = consumed != UNKNOWN
+    begun = known.any(axis=1)
+    if topic is None or known.all() or not begun.any():  # as mostly
+        return
+    first, tolerance = int(begun.argmax()), settings.thresholds.rewind_tolerance
+    absent = time[0], int(times[first]) - settings.max_gap
+    ends = [topic.known_maximums(queue, *absent) for queue in samples.queues]
+    oldest = [topic.known_minimums(queue, *absent) for queue in samples.queues]
+    if not all(len(of_queue) for of_queue in ends):
+        return
+    others = np.flatnonzero(known[first]).tolist()
+    if any(not oldest[each][-1] + tolerance < consumed[first, each] < ends[each][-1] for each in others):
+        return
+    for column in np.flatnonzero(known.any(axis=0) & ~known[first]).tolist():
+        at = int(known[:, column].argmax())
+        since, to, before = int(ends[column][0]), int(consumed[at, column]), int(times[at - 1])
+        messages = int(end[at - 1, column]) - since
+        if to >= end[at - 1, column] and messages > tolerance:
+            yield Jump(samples.queues[column], before, int(times[at]), since, to, messages, before, 0.0, len(others))
+
+
 def first_pulls_at_end(samples: OffsetSamples, time: Time, settings: AuditSettings) -> Iterator[Jump]:
     """The same of first pulls, as brokers since 5.1 report them, over about all that came: twice as far as any queue
     was pulled between two samples of the time. A group that is as fast may have consumed it.

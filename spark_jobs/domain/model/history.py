@@ -312,10 +312,17 @@ class TopicSamples(QueueSamples):
 
     def known_minimums(self, queue: Place, start: int, end: int) -> Matrix:
         """The oldest offsets of a queue in the snapshots of `[start, end)` (microseconds) that show it, in order."""
+        return self._known(self.min_offset, queue, start, end)
+
+    def known_maximums(self, queue: Place, start: int, end: int) -> Matrix:
+        """The same of the next offsets to write."""
+        return self._known(self.max_offset, queue, start, end)
+
+    def _known(self, offsets: Matrix, queue: Place, start: int, end: int) -> Matrix:
         if queue not in self.columns:
-            return self.min_offset[:0, 0]
-        offsets: Matrix = self.min_offset[self.inside(start, end), self.columns[queue]]
-        return np.extract(offsets != UNKNOWN, offsets)
+            return offsets[:0, 0]
+        of_queue: Matrix = offsets[self.inside(start, end), self.columns[queue]]
+        return np.extract(of_queue != UNKNOWN, of_queue)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """MESSAGES_SKIPPED: a group's offset jumped over messages that were not consumed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from spark_jobs.domain.kernel.consume_statuses import rows_of, status_samples
 from spark_jobs.domain.kernel.offset_facts import (
     Jump,
     begun_at_end_again,
+    first_commits_apart,
     first_commits_at_end,
     first_pulls_at_end,
     offset_jumps,
@@ -31,8 +32,9 @@ _SLACK = 1.5
 #: Why an offset jumped over messages; the first that applies, in this order.
 LOST, RESET_FORWARD, COMMITTED_UNREAD = "LOST", "RESET_FORWARD", "COMMITTED_UNREAD"
 SKIPPED_OR_CONSUMED, BEGAN_AT_END, OFFSETS_LOST = "SKIPPED_OR_CONSUMED", "BEGAN_AT_END", "OFFSETS_LOST"
-#: Where members with it begin a queue without an offset: they jump over nothing.
-FROM_THE_BEGINNING = "CONSUME_FROM_FIRST_OFFSET"
+SET_IN_PART = "SET_IN_PART"
+#: Where members with it begin a queue without an offset: they jump over nothing, or over what is older.
+FROM_THE_BEGINNING, FROM_A_TIME = "CONSUME_FROM_FIRST_OFFSET", "CONSUME_FROM_TIMESTAMP"
 #: So many times the pace of the queue before is more than a listener is likely to become faster.
 _VERY_FAST = 100
 
@@ -88,11 +90,14 @@ def _skips(step: AuditedStep, progress: IntervalProgress) -> Sequence[_Skip]:
             cause = _cause(step, progress, places[jump.queue], jump)
             skips += [(jump, cause)] if cause else []
     time = step.window.read_from, step.window.end
-    first = [(jump, BEGAN_AT_END) for jump in _begun_at_end(step, samples)]
     topic = step.history.topics.get(progress.interval.topic)
+    apart = first_commits_apart(samples, topic, time, settings)
+    first = [(jump, SET_IN_PART) for jump in apart if FROM_A_TIME not in _begins(step, jump)]
+    set_in_part = {jump.queue for jump, _ in first}
+    first += [(jump, BEGAN_AT_END) for jump in _begun_at_end(step, samples) if jump.queue not in set_in_part]
     first += [(jump, OFFSETS_LOST) for jump in begun_at_end_again(samples, topic, time, settings)]
     begun = [skip for skip in first if skip[0].queue in places and progress.start <= skip[0].at < progress.end]
-    begun = [skip for skip in begun if not _begins_at_oldest(step, skip[0])]
+    begun = [skip for skip in begun if _begins(step, skip[0]) != {FROM_THE_BEGINNING}]
     if begun and _were_consumed(step, progress.interval.topic, [jump for jump, _ in begun]):
         begun = []
     return [*_with_resets(skips, jumps), *begun]
@@ -112,11 +117,10 @@ def _with_resets(skips: Sequence[_Skip], jumps: Sequence[Jump]) -> Sequence[_Ski
     ]
 
 
-def _begins_at_oldest(step: AuditedStep, jump: Jump) -> bool:
-    """Return whether brokers say that members begin a queue without an offset at its oldest message."""
-    time = jump.stood_since, jump.at
-    during = (span.state for span in step.membership_spans if common(span.time, time))
-    return {state.consume_from_where for state in during} - {None} == {FROM_THE_BEGINNING}
+def _begins(step: AuditedStep, jump: Jump) -> Set[str]:
+    """Where members begin a queue without an offset, as brokers say."""
+    during = (span.state for span in step.membership_spans if common(span.time, (jump.stood_since, jump.at)))
+    return {state.consume_from_where for state in during if state.consume_from_where is not None}
 
 
 def _were_consumed(step: AuditedStep, topic: str, begun: Sequence[Jump]) -> bool:
@@ -185,6 +189,7 @@ def _hit(step: AuditedStep, progress: IntervalProgress, jump: Jump, cause: str, 
     together = sum(other.messages for other in of_cause if other.at == jump.at)
     queue = FindingQueue(progress.interval.topic, *jump.queue, SKIPPED)
     owner_ids = progress.owner_ids(progress.interval.places[jump.queue])
+    in_all_queues = f", {together:,} in all queues" if together > jump.messages else ""
     return RuleHit(
         jump.at,
         min(jump.at + step.settings.cadence, progress.end),
@@ -194,7 +199,7 @@ def _hit(step: AuditedStep, progress: IntervalProgress, jump: Jump, cause: str, 
         severity=ERROR if cause == BEGAN_AT_END and _had_no_member(step, queue.topic, jump) else None,
         weight=jump.messages,
         measures={"skipped": jump.messages, TOGETHER: together, IN_ALL: in_all, "consumer_offset": jump.to},
-        hint=_step_text(step, jump, cause) + (f", {together:,} in all queues." if together > jump.messages else "."),
+        hint=f"{_step_text(step, jump, cause)}{in_all_queues}.{_others_text(step, queue.topic, jump, cause)}",
     )
 
 
@@ -212,12 +217,21 @@ def _step_text(step: AuditedStep, jump: Jump, cause: str) -> str:
     if cause == BEGAN_AT_END and _is_by_hand(step, jump):
         was = f"No client pulled {name} until {second_text(jump.before)}, and the first pull offset is {jump.to}"
         return f"{was}: about {jump.messages:,} messages had come before"
-    if cause == BEGAN_AT_END:
+    if cause in (BEGAN_AT_END, SET_IN_PART):
         return f"The first offset of {name} is {jump.to}: at least {jump.messages:,} messages had come before"
     if cause == OFFSETS_LOST:
         was = f"The offset of {name} was {jump.since}, then there was none, and the next one is {jump.to}"
         return f"{was}: at least {jump.messages:,} messages lie between them"
     return f"The offset of {name} jumped from {jump.since} to {jump.to}: about {jump.messages:,} messages"
+
+
+def _others_text(step: AuditedStep, topic: str, jump: Jump, cause: str) -> str:
+    """A sentence on the queues whose offset was set, or nothing."""
+    if cause != SET_IN_PART:
+        return ""
+    samples = step.history.offsets[topic]
+    lag = samples.lag[samples.times.searchsorted(jump.before)]
+    return f" Meanwhile {lag[lag != UNKNOWN].sum():,} messages waited in {count(jump.waiting, 'other queue')}."
 
 
 def _detail(finding: Finding) -> str:
@@ -273,6 +287,15 @@ RULE = Rule(
             "topic was extended while consumers were down. Reset the group in these queues to the time at which they "
             "were added. Extend topics while all consumers run. An application that assigns "
             "queues by itself (Flink) should look for new ones often, and begin them at their oldest message.",
+        ),
+        SET_IN_PART: Cause(
+            "a new group's first offset of a queue is at the end, and those of all other queues are where nothing but "
+            "a reset puts them: at messages from before it was there, above the oldest (ERROR)",
+            "Reset the group in these queues, too, while it is online, to the time at which the others began. They had "
+            "no offset, so members began them at the end: only there consumeFromWhere counts. Before 4.9.3 a reset of "
+            "a group that is not online sets as many queues of each broker as the last one has (RocketMQ issue #3673).",
+            severity=ERROR,
+            headline="{groups} began {queues} at the end and all other queues far back, so messages were skipped",
         ),
         OFFSETS_LOST: Cause(
             "the broker had an offset, then none, and the next one is at the end, ten times the queue's pace or more "

@@ -102,7 +102,7 @@ class GroupInStep:
     except retry topics, at the end. `backlog_is_known`: of any queue, if any is of another topic.
     `unknown_queues`: those that count, of which it is not; `unknown_at_first`: those of which it was not at their first
     sample only. `wrong`: the rules of what was found above INFO, the worst first. `broadcasts`: it did so after
-    the last measured interval.
+    the last measured interval. `began_at_end`: what it skipped is of queues that had no offset.
     """
 
     members: int | None
@@ -113,6 +113,7 @@ class GroupInStep:
     unknown_at_first: int = 0
     wrong: Sequence[str] = ()
     broadcasts: bool = False
+    began_at_end: bool = False
 
 
 def _of(rule: str, *causes: str) -> tuple[str, ...]:
@@ -310,7 +311,8 @@ def advice(group: GroupInStep) -> str:
         unknown = count(group.unknown_queues, "queue") if group.unknown_queues else "the group"
         return ADVICE[group_limit].format(unknown=unknown)
     # Only a jump also makes a backlog fall.
-    rules = {Limit.NO_BACKLOG: [*_DID_NOT_KEEP_UP], Limit.WORKED_OFF: ["MESSAGES_SKIPPED"]}.get(group_limit, ())
+    jumped = () if group.began_at_end else ("MESSAGES_SKIPPED",)
+    rules = {Limit.NO_BACKLOG: (*_DID_NOT_KEEP_UP,), Limit.WORKED_OFF: jumped}.get(group_limit, ())
     answer = next((_DID_NOT_KEEP_UP[rule] for rule in rules if rule in group.wrong), None) or (
         _kept_up(group) if group_limit is Limit.NO_BACKLOG else _held_back(group, worst(group.held_back))
     )

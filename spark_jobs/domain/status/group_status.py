@@ -160,6 +160,7 @@ def _in_step(
         held_back=held_back(step, queues, unknown, findings),
         unknown_at_first=queues.unknown_at_first,
         wrong=list(dict.fromkeys(wrong)),
+        began_at_end={each.cause for each in bad if each.rule == "MESSAGES_SKIPPED"} <= {"BEGAN_AT_END", "SET_IN_PART"},
         broadcasts=broadcast_until > max((row.end for row in step.progress), default=0),
     )
 

@@ -215,6 +215,9 @@ def test_the_shares_at_the_end_of_the_step(members: int | None, shares: tuple[in
         (replace(group(held("WORKED_OFF")), wrong=["MESSAGES_SKIPPED"]),
          "No: the backlog went with a jump of the consumer offsets. What was wrong is of another kind: "
          "MESSAGES_SKIPPED."),
+        (replace(group(held("WORKED_OFF")), wrong=["MESSAGES_SKIPPED"], began_at_end=True),
+         "No: the backlog only fell. 2 members worked off 1,200 messages that were there at the beginning, and 0 were "
+         "left at the end. What was wrong is of another kind: MESSAGES_SKIPPED."),
         (replace(group(), wrong=["OFFSET_REWOUND"]),
          "No: consumer offsets went back, and the group worked off what it had to consume again. What was wrong "
          "is of another kind: OFFSET_REWOUND."),

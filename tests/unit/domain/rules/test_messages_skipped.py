@@ -230,6 +230,49 @@ def test_a_first_offset_at_the_end_skips_nothing_if_another_does_as_much(other: 
     assert hits({0: None, 300: 1600}, other, consumes=True) == []
 
 
+LAST = "CONSUME_FROM_LAST_OFFSET"
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "recorded_since", "oldest", "skipped", "begins"),
+    [
+        (1640, 1100, 0, 1000, 600, LAST),
+        (1640, 1100, 200, 1000, 200, LAST),
+        (1640, 1100, 260, 1000, None, LAST),  # the topic is not recorded before the group came
+        (1640, 1439, 0, 1000, 600, LAST),
+        (1640, 1440, 0, 1000, None, LAST),  # members may have begun there: the end when no sample shows the group
+        (1640, 1100, 0, 1036, None, LAST),  # about the oldest message, where members may begin
+        (1640, 1100, 0, 1035, 600, LAST),
+        (1600, 1100, 0, 1000, 600, LAST),
+        (1599, 1100, 0, 1000, None, LAST),  # not as far as the end
+        (None, 1100, 0, 1000, None, LAST),
+        (1640, 1100, 0, 1000, None, "CONSUME_FROM_TIMESTAMP"),  # of before then
+        (1640, None, 0, 1000, None, LAST),  # a new group begins everywhere alike
+    ],
+)
+def test_a_new_group_skips_messages_where_no_offset_was_set_and_it_was_in_all_other_queues(
+    first: int | None, other: int | None, recorded_since: int, oldest: int, skipped: int | None, begins: str
+) -> None:
+    """Two messages a second since 0 s, above 1000. The group comes at 300 s, and commits queue 0 from 320 s on."""
+    read, topics = [], []
+    for second in TIMES:
+        end = 1000 + 2 * second
+        commits = [first if second >= 320 else None, (other or end if second >= 320 else other)]
+        if second >= 300:
+            read.append(offsets(second, *((end, offset or 0, min(offset or 0, 1)) for offset in commits)))
+        entries = [{"broker_name": "b", "queue_id": each, "min_offset": oldest, "max_offset": end} for each in (0, 1)]
+        topics.append({"cluster": "c", "topic": "t", "captured_at": at(second), "queues": entries})
+    more = {TOPIC_SNAPSHOTS: [row for row in topics if row["captured_at"] >= at(recorded_since)]}
+    step = recorded_step([], read=read, more=more)
+    interval = replayed("t", 280, 660, {"c1": [0, 1]}, 2)
+    listed = Membership((), frozenset(), frozenset(), "CLUSTERING", consume_from_where=begins)
+    memberships = {"b": [Span(micros(280), micros(640), micros(620), listed)]}
+    found = list(RULE.hits(replace(step, progress=[progress(interval, 280, 660)], memberships=memberships)))
+    assert skips(found) == ([("SET_IN_PART", "ERROR", 320, skipped)] if skipped else [])
+    waited = f"Meanwhile {1600 - (other or 0):,} messages waited in 1 other queue."
+    assert all((hit.hint or "").endswith(waited) for hit in found)
+
+
 #: Pulled at its end from 300 s on, and committed at 340 s.
 FOUND_AT_300 = {0: 0, 300: 1600}
 
