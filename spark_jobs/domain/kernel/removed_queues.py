@@ -1,9 +1,8 @@
-"""What routes show of brokers and queues: queues that were readable before, with their messages, topics that are gone
-while brokers are up, brokers without a master or read permission; and by the ends of queues, an empty store. A client
-that asks a name server which does not know a broker does not reach it.
+"""Brokers and queues by routes: queues that were readable before, with their messages, topics that are gone while
+brokers are up, brokers without a master or read permission; and by the ends of queues, an empty store.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,6 @@ from spark_jobs.domain.model.history import UNKNOWN, GroupHistory, Membership, N
 from spark_jobs.domain.model.message_queue import PERM_READ, RouteEntry
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.window import HOUR, AuditSettings, StepWindow, Time, common, joined
-from spark_jobs.domain.phrases import names_text
 
 #: Spans of a topic's route.
 Route = Sequence[Span[tuple[RouteEntry, ...]]]
@@ -189,25 +187,3 @@ def has_lost_store(step: AuditedStep, topic: str, broker: str, absence: Time) ->
     is_lower = known & (2 * np.where(known, after, 0) < before)
     ends_go_on = (known & ~of_broker).any() and not (is_lower & ~of_broker).any()
     return bool(ends_go_on and (known & of_broker).any() and is_lower[known & of_broker].all())
-
-
-def server_routes(step: AuditedStep, topic: str, time: Time) -> Iterator[tuple[str, tuple[RouteEntry, ...]]]:
-    """(address, route) of what single name servers said of a topic in the time; of one server each route once."""
-    series = step.history.server_routes.get(topic)
-    if series is not None:
-        codes = series.codes[series.inside(*time)].tolist()
-        yield from dict.fromkeys(answer for code in dict.fromkeys(codes) for answer in series.states[code])
-
-
-def unknown_to(step: AuditedStep, topic: str, brokers: Collection[str], time: Time) -> str | None:
-    """Sentences: which name server's route lacked which of the brokers in the time; None: none did."""
-    lacking: dict[str, set[str]] = {}
-    for address, route in server_routes(step, topic, time):
-        if missing := set(brokers) - {entry.broker_name for entry in route}:
-            lacking.setdefault(address, set()).update(missing)
-    texts = (
-        f"Name server {address} does not know {names_text(sorted(names))}: clients that ask it for the route "
-        "do not connect there."
-        for address, names in sorted(lacking.items())
-    )
-    return " ".join(texts) or None

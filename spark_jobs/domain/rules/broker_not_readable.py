@@ -16,7 +16,6 @@ from spark_jobs.domain.kernel.removed_queues import (
     is_up_without,
     readable_before,
     removed_queues,
-    unknown_to,
 )
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
@@ -27,6 +26,7 @@ from spark_jobs.domain.model.window import SECOND, Time, common, moment_text
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.commands import BROKER_PERMISSION, CLUSTER_LIST, READ_PERMISSION, READ_QUEUES, ROUTE
 from spark_jobs.domain.rules.links import brokers
+from spark_jobs.domain.rules.name_servers import unknown_to
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 NOT_READABLE = "NOT_READABLE"

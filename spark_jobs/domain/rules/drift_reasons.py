@@ -7,13 +7,13 @@ from typing import NamedTuple
 from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import Inputs
-from spark_jobs.domain.kernel.removed_queues import server_routes
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import Place
 from spark_jobs.domain.model.message_queue import queue_ranges
 from spark_jobs.domain.model.window import moment_text
 from spark_jobs.domain.phrases import NAMED, names_text
 from spark_jobs.domain.rules.drifts import Drift
+from spark_jobs.domain.rules.name_servers import server_routes
 
 #: More members or brokers are not left out one by one: each costs a replay.
 _MOST_LEFT_OUT = 16

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
 from spark_jobs.domain.kernel.client_spans import client_spans
 from spark_jobs.domain.kernel.members import is_grpc
-from spark_jobs.domain.kernel.removed_queues import unknown_to
 from spark_jobs.domain.kernel.unseen import by_proxies
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, RuleHit
 from spark_jobs.domain.model.severities import ERROR
@@ -17,6 +16,7 @@ from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rules.commands import CLUSTER_LIST, CONNECTIONS_OF_A_BROKER
 from spark_jobs.domain.rules.conflicting_values import changing_within
 from spark_jobs.domain.rules.links import brokers_that_list_fewer
+from spark_jobs.domain.rules.name_servers import unknown_to
 from spark_jobs.domain.rules.rule import Cause, Rule
 
 BROKERS_DISAGREE = "BROKERS_DISAGREE"

@@ -254,7 +254,7 @@ def test_a_new_group_skips_messages_where_no_offset_was_set_and_it_was_in_all_ot
     first: int | None, other: int | None, recorded_since: int, oldest: int, skipped: int | None, begins: str
 ) -> None:
     """Two messages a second since 0 s, above 1000. The group comes at 300 s, and commits queue 0 from 320 s on."""
-    read, topics = [], []
+    read, topics = list[dict[str, Any]](), list[dict[str, Any]]()
     for second in TIMES:
         end = 1000 + 2 * second
         commits = [first if second >= 320 else None, (other or end if second >= 320 else other)]
