@@ -29,8 +29,8 @@ INCIDENTS = """
     DUPLICATE_CLIENT_ID   | CONTAINER_IDENTITY    | go-twin   | 22:24:58 | 22:32:28
     UNASSIGNED_QUEUE      | GROUP_OFFLINE         | go-kill   | 22:34:58 | 22:36:28
     MIXED_CLIENTS         | DIFFERENT_RULES       | mix-hash  | 22:20:53 | 22:33:28
-    UNASSIGNED_QUEUE      | WAITS_FOR_LOCK        | go-order  | 22:20:36 | 22:21:55
-    UNASSIGNED_QUEUE      | WAITS_FOR_LOCK        | go-order  | 22:35:48 | 22:36:48
+    UNASSIGNED_QUEUE      | LOCK_NOT_RELEASED     | go-order  | 22:20:36 | 22:21:55
+    UNASSIGNED_QUEUE      | LOCK_NOT_RELEASED     | go-order  | 22:35:48 | 22:36:48
     SUBSCRIPTION_MISMATCH | DIFFERENT_TOPICS      | go-subs   | 22:20:36 | 22:39:26
     SUBSCRIPTION_MISMATCH | DIFFERENT_EXPRESSIONS | node-push | 22:29:29 | 22:39:00
 """

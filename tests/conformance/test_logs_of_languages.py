@@ -46,7 +46,7 @@ INCIDENTS = """
     DUPLICATE_CLIENT_ID   | CONTAINER_IDENTITY    | go-twin   | 11:32:53 | 11:36:53
     UNASSIGNED_QUEUE      | GROUP_OFFLINE         | go-kill   | 11:37:53 | 11:39:23
     UNASSIGNED_QUEUE      | GROUP_OFFLINE         | half      | 11:34:23 | …
-    UNASSIGNED_QUEUE      | WAITS_FOR_LOCK        | go-order  | 11:36:23 | 11:37:23
+    UNASSIGNED_QUEUE      | LOCK_NOT_RELEASED     | go-order  | 11:36:23 | 11:37:23
     SUBSCRIPTION_MISMATCH | DIFFERENT_TOPICS      | go-subs   | …        | …
     MIXED_CLIENTS         | DIFFERENT_RULES       | mix-hash  | …        | 11:36:23
     MEMBERSHIP_VIEW_SPLIT | BROKERS_DISAGREE      | half      | …        | 11:34:23
