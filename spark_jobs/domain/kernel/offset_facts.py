@@ -219,17 +219,17 @@ def first_commits_apart(
     absent = time[0], int(times[first]) - settings.max_gap
     ends = [topic.known_maximums(queue, *absent) for queue in samples.queues]
     oldest = [topic.known_minimums(queue, *absent) for queue in samples.queues]
-    if not all(len(of_queue) for of_queue in ends):
+    if not all(map(len, (*ends, *oldest))):
         return
-    others = np.flatnonzero(known[first]).tolist()
-    if any(not oldest[each][-1] + tolerance < consumed[first, each] < ends[each][-1] for each in others):
+    reset = np.flatnonzero(known[first]).tolist()
+    if any(not oldest[each][-1] + tolerance < consumed[first, each] < ends[each][-1] for each in reset):
         return
     for column in np.flatnonzero(known.any(axis=0) & ~known[first]).tolist():
         at = int(known[:, column].argmax())
         since, to, before = int(ends[column][0]), int(consumed[at, column]), int(times[at - 1])
         messages = int(end[at - 1, column]) - since
         if to >= end[at - 1, column] and messages > tolerance:
-            yield Jump(samples.queues[column], before, int(times[at]), since, to, messages, before, 0.0, len(others))
+            yield Jump(samples.queues[column], before, int(times[at]), since, to, messages, before, 0.0, len(reset))
 
 
 def first_pulls_at_end(samples: OffsetSamples, time: Time, settings: AuditSettings) -> Iterator[Jump]:

@@ -118,7 +118,7 @@ def _with_resets(skips: Sequence[_Skip], jumps: Sequence[Jump]) -> Sequence[_Ski
 
 
 def _begins(step: AuditedStep, jump: Jump) -> Set[str]:
-    """Where members begin a queue without an offset, as brokers say."""
+    """The places at which members begin a queue without an offset, as brokers say."""
     during = (span.state for span in step.membership_spans if common(span.time, (jump.stood_since, jump.at)))
     return {state.consume_from_where for state in during if state.consume_from_where is not None}
 

@@ -261,9 +261,9 @@ def test_a_new_group_skips_messages_where_no_offset_was_set_and_it_was_in_all_ot
         if second >= 300:
             read.append(offsets(second, *((end, offset or 0, min(offset or 0, 1)) for offset in commits)))
         entries = [{"broker_name": "b", "queue_id": each, "min_offset": oldest, "max_offset": end} for each in (0, 1)]
-        topics.append({"cluster": "c", "topic": "t", "captured_at": at(second), "queues": entries})
-    more = {TOPIC_SNAPSHOTS: [row for row in topics if row["captured_at"] >= at(recorded_since)]}
-    step = recorded_step([], read=read, more=more)
+        if second >= recorded_since:
+            topics.append({"cluster": "c", "topic": "t", "captured_at": at(second), "queues": entries})
+    step = recorded_step([], read=read, more={TOPIC_SNAPSHOTS: topics})
     interval = replayed("t", 280, 660, {"c1": [0, 1]}, 2)
     listed = Membership((), frozenset(), frozenset(), "CLUSTERING", consume_from_where=begins)
     memberships = {"b": [Span(micros(280), micros(640), micros(620), listed)]}
