@@ -208,6 +208,7 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
         Follows("CONSUME_FAILING", everything, root_causes=(*_FAILS, "SENT_BACK", "DELIVERED_AGAIN", "GIVEN_UP")),
         Follows("SLOW_LISTENER", everything),
     ),
+    "MESSAGES_SKIPPED": (Follows("OFFSET_BEYOND_END", queues, root_causes=("OLDEST_BEYOND_END",)),),
     "CONSUMER_STOPPED": _STANDING,
     "OFFSET_HELD_BACK": tuple(Follows(link.root, queues, root_causes=_HANGS) for link in (_STOPPED, _STALLED)),
     "CONSUMER_STALLED": (

@@ -22,8 +22,9 @@ from spark_jobs.domain.model.window import MINUTE, SECOND, Time, common
 NOT_RETRIED, RETRIED_IN_PART, MISSED = "NOT_RETRIED", "RETRIED_IN_PART", "MISSED"
 #: So many messages are missing at least, and such a part of those that failed: rates are averages.
 _MESSAGES, _PART = 30, 0.1
-#: The part of what fails that comes back where all does, and at most where some does not; windows that show the latter.
-_ALL, _SOME, _WINDOWS = 0.9, 0.75, 2
+#: The part of what fails that comes back where all does, and at most where some does not; windows that show the latter
+#: after one of the former, and by themselves.
+_ALL, _SOME, _WINDOWS, _ALONE = 0.9, 0.75, 2, 6
 #: Where so many times more fails than before, what comes back may only be delayed.
 _RISES = 1.5
 
@@ -59,7 +60,8 @@ def not_retried(step: AuditedStep, given_up: int) -> Iterator[RuleHit]:
 
 def retried_in_part(step: AuditedStep, given_up: int) -> Iterator[RuleHit]:
     """One per (queue of the retry topic, member that rejects messages), from the window (`verdict_window_seconds`) on
-    after which not all of it comes back, to the next one in which all does.
+    after which not all of it comes back, to the next one in which all does; or of the whole step, if all windows of
+    half an hour and more show it.
 
     A broker puts what is sent back into one of the group's `retryQueueNums` queues (`AbstractSendMessageProcessor.
     consumerSendMsgBack`); the retry topic may have fewer (RocketMQ issue #3953).
@@ -69,10 +71,8 @@ def retried_in_part(step: AuditedStep, given_up: int) -> Iterator[RuleHit]:
     if samples is None or not any(status_samples(client).most_failed_tps for client in clients):  # as mostly
         return
     pairs = sample_pairs(samples, samples.inside(step.window.start - step.settings.max_gap, step.window.end))
-    arrivals, length = (
-        np.maximum(pairs.produced, 0).sum(axis=1),
-        step.settings.thresholds.verdict_window_seconds * SECOND,
-    )
+    arrivals = np.maximum(pairs.produced, 0).sum(axis=1)
+    length = step.settings.thresholds.verdict_window_seconds * SECOND
     after_gap = np.diff(pairs.times, prepend=pairs.times[:1]) > step.settings.max_gap
 
     def of_time(start: int, end: int) -> tuple[float, int, bool]:
@@ -85,14 +85,16 @@ def retried_in_part(step: AuditedStep, given_up: int) -> Iterator[RuleHit]:
     of_windows = [(start, *of_time(start, start + length)) for start in starts]
     seen = [(start, failed, back) for start, failed, back, has_gap in of_windows if failed >= _MESSAGES and not has_gap]
     complete = [number for number, (_, failed, back) in enumerate(seen) if back >= _ALL * failed]
-    for before, after in pairwise([*complete, len(seen)]):
-        between = seen[before + 1 : after]
-        since, most = seen[before][0] + length, _RISES * seen[before][1]
+    for before, after in pairwise([*(complete or [-1] * (len(seen) >= _ALONE)), len(seen)]):
+        between, is_alone = seen[before + 1 : after], before < 0
+        since = step.window.start if is_alone else seen[before][0] + length
         until = seen[after][0] if after < len(seen) else last
+        short, usual = sum(back <= _SOME * failed for _, failed, back in between), seen[max(before, 0)][1]
         failed, back, _ = of_time(since, until)
         missing = failed - back - given_up
-        is_short = sum(back <= _SOME * failed for _, failed, back in between) >= _WINDOWS
-        if is_short and max(failed for _, failed, _ in between) <= most and missing >= max(_MESSAGES, _PART * failed):
+        is_short = short >= (len(between) if is_alone else _WINDOWS)
+        rises = max((failed for _, failed, _ in between), default=0) > _RISES * usual
+        if is_short and not rises and missing >= max(_MESSAGES, _PART * failed):
             for client_id, of_client in sorted(_failed(step, (since, until), with_retries=True).items()):
                 for place in samples.queues if of_client else ():
                     yield RuleHit(
