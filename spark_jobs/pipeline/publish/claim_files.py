@@ -41,7 +41,11 @@ class ClaimFiles:
             refuse(self._alive())
             file = path.open("x", encoding="utf-8")
             _lock(file)
-            print(content, end="", file=file, flush=True)
+            try:
+                print(content, end="", file=file, flush=True)
+            except OSError:  # others would read a claim without content
+                path.unlink()
+                raise
         try:
             with _locked_by_java(path.with_suffix(_JAVA)):
                 yield

@@ -1,5 +1,7 @@
 """Locks of steps, in a folder and in an object store (here in memory); a killed run blocks nobody."""
 
+import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -132,6 +134,21 @@ def test_a_claim_that_cannot_be_written_is_none(warehouse: Warehouse, folder: Pa
         take(claim(warehouse, RunSpec(TEN), "first"))
     content.rmdir()
     take(claim(warehouse, RunSpec(TEN), "second"))
+
+
+def test_a_claim_for_which_there_is_no_room_is_none(warehouse: Warehouse, folder: Path) -> None:
+    """Not even while its error is looked at."""
+    limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as error:
+            take(claim(warehouse, RunSpec(TEN), "first"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    take(claim(warehouse, RunSpec(TEN), "second"))
+    assert error.value.errno
+    assert list(folder.glob("*.json")) == []
 
 
 def test_one_process_at_a_time_does_a_task_of_a_run(place: Location) -> None:
