@@ -16,7 +16,7 @@ from tests.support.kernel import evaluated, recorded_rows, settings
 #: far apart commits were, that an offset moved before, how fast a listener usually was, that the same processes were
 #: members before (177), that the subscription was another one (178), that offsets advanced before members broadcast
 #: (218), how far an offset had been before it went back (08, 158, 188, 189, 199), the usual shares of producers (202),
-#: that all came back that failed (219), or how much was consumed before what hangs is sent back (216); the one before
+#: that all came back that failed (219), or that other queues of the same consumers stand (216); the one before
 #: does not know who will fall behind (201), or who comes back after an absence (204).
 NOT_IN_HALF_HOURS = (
     *("08", "33", "v46", "138", "153", "158", "177", "178", "188", "189", "199", "201", "202", "204"),
@@ -56,3 +56,9 @@ def test_an_hour_in_two_steps_has_the_same_incidents(case: str) -> None:
 @pytest.mark.parametrize("case", [case for case in FILES if case not in NOT_IN_FIVE_MINUTES])
 def test_an_hour_in_steps_of_five_minutes_has_the_same_incidents(case: str) -> None:
     assert incidents(FILES[case], 300) == incidents(FILES[case], 3600)
+
+
+@pytest.mark.slow
+def test_what_hangs_and_is_sent_back_is_not_delivered_again_by_the_broker() -> None:
+    """In the second half hour nothing is consumed."""
+    assert "CONSUME_FAILING" not in {rule for rule, *_ in incidents(FILES["216"], 1800)}

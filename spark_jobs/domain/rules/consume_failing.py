@@ -188,6 +188,9 @@ def _retry_hits(step: AuditedStep) -> Iterator[RuleHit]:
         return
     reports = reported(step)
     cause = _cause(step, reports)
+    # A client sends back what hangs for as long as consumeTimeout.
+    if cause == DELIVERED_AGAIN and any(each.cause == StandingCause.LISTENER_HANGS for each in diagnoses(step)):
+        return
     start, end, severity = _sent_back_time(step)
     if cause == TIMED_OUT:
         # Once in that time, a client looks for messages that take longer.
