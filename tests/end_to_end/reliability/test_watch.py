@@ -86,11 +86,12 @@ class Watched:
             time.sleep(0.5)
 
     def steps(self) -> int:
-        """How many were published."""
+        """How many were published; not the empty one before the first."""
         if not delta_tables(self.warehouse.location).exists(AUDIT_RUNS):
             return 0
-        runs = stored_rows(self.warehouse, AUDIT_RUNS)
-        return len({run["interval_start"] for run in runs if run["outcome"] == "published"})
+        published = (run for run in stored_rows(self.warehouse, AUDIT_RUNS) if run["outcome"] == "published")
+        first = self.replay.interval.start.replace(tzinfo=None)
+        return len({run["interval_start"] for run in published if run["interval_start"].replace(tzinfo=None) >= first})
 
     def is_auditing(self) -> bool:
         claims = claims_of(self.warehouse)
