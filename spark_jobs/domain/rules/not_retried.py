@@ -71,39 +71,50 @@ def retried_in_part(step: AuditedStep, given_up: int) -> Iterator[RuleHit]:
     if samples is None or not any(status_samples(client).most_failed_tps for client in clients):  # as mostly
         return
     pairs = sample_pairs(samples, samples.inside(step.window.start - step.settings.max_gap, step.window.end))
-    arrivals = np.maximum(pairs.produced, 0).sum(axis=1)
+    for since, until in _in_part(step, pairs):
+        failed = _failed(step, (since, until), with_retries=True)
+        missing = sum(failed.values()) - _came_back(step, pairs, (since, until))[0] - given_up
+        if missing < max(_MESSAGES, _PART * sum(failed.values())):
+            continue
+        for client_id in sorted(client_id for client_id, messages in failed.items() if messages):
+            for place in samples.queues:
+                yield RuleHit(
+                    *(since, until, RETRIED_IN_PART, topic),
+                    queue=FindingQueue(topic, *place, MISSED),
+                    implicated=client_id,
+                    weight=missing,
+                    measures={"not_retried": missing},
+                )
+
+
+def _in_part(step: AuditedStep, pairs: SamplePairs) -> Iterator[Time]:
+    """The times in which at most `_SOME` of what fails comes back, and no more fails than in the window before them."""
+    if not len(pairs.times):
+        return
+    last = min(int(pairs.times[-1]) + step.settings.max_gap, step.window.end)
     length = step.settings.thresholds.verdict_window_seconds * SECOND
-    after_gap = np.diff(pairs.times, prepend=pairs.times[:1]) > step.settings.max_gap
-
-    def of_time(start: int, end: int) -> tuple[float, int, bool]:
-        rows = (pairs.times > start) & (pairs.times <= end)
-        failed = sum(_failed(step, (start, end), with_retries=True).values())
-        return failed, int(arrivals[rows].sum()), bool(after_gap[rows].any())
-
-    last = min(int(pairs.times[-1]) + step.settings.max_gap, step.window.end) if len(pairs.times) else step.window.start
-    starts = range(step.window.start, last - length + 1, length)
-    of_windows = [(start, *of_time(start, start + length)) for start in starts]
-    seen = [(start, failed, back) for start, failed, back, has_gap in of_windows if failed >= _MESSAGES and not has_gap]
+    seen = []
+    for start in range(step.window.start, last - length + 1, length):
+        failed = sum(_failed(step, (start, start + length), with_retries=True).values())
+        back, has_gap = _came_back(step, pairs, (start, start + length))
+        if failed >= _MESSAGES and not has_gap:
+            seen.append((start, failed, back))
     complete = [number for number, (_, failed, back) in enumerate(seen) if back >= _ALL * failed]
     for before, after in pairwise([*(complete or [-1] * (len(seen) >= _ALONE)), len(seen)]):
         between, is_alone = seen[before + 1 : after], before < 0
-        since = step.window.start if is_alone else seen[before][0] + length
-        until = seen[after][0] if after < len(seen) else last
-        short, usual = sum(back <= _SOME * failed for _, failed, back in between), seen[max(before, 0)][1]
-        failed, back, _ = of_time(since, until)
-        missing = failed - back - given_up
-        is_short = short >= (len(between) if is_alone else _WINDOWS)
+        short = sum(back <= _SOME * failed for _, failed, back in between)
+        usual = seen[max(before, 0)][1]
         rises = max((failed for _, failed, _ in between), default=0) > _RISES * usual
-        if is_short and not rises and missing >= max(_MESSAGES, _PART * failed):
-            for client_id, of_client in sorted(_failed(step, (since, until), with_retries=True).items()):
-                for place in samples.queues if of_client else ():
-                    yield RuleHit(
-                        *(since, until, RETRIED_IN_PART, topic),
-                        queue=FindingQueue(topic, *place, MISSED),
-                        implicated=client_id,
-                        weight=missing,
-                        measures={"not_retried": missing},
-                    )
+        if short >= (len(between) if is_alone else _WINDOWS) and not rises:
+            since = step.window.start if is_alone else seen[before][0] + length
+            yield since, seen[after][0] if after < len(seen) else last
+
+
+def _came_back(step: AuditedStep, pairs: SamplePairs, time: Time) -> tuple[int, bool]:
+    """The messages that came to the retry topic in the time, and whether samples are missing there."""
+    rows = (pairs.times > time[0]) & (pairs.times <= time[1])
+    is_after_gap = np.diff(pairs.times, prepend=pairs.times[:1]) > step.settings.max_gap
+    return int(np.maximum(pairs.produced[rows], 0).sum()), bool(is_after_gap[rows].any())
 
 
 def _pauses(step: AuditedStep, pairs: SamplePairs, columns: Numbers) -> Iterator[tuple[int, int, int]]:
