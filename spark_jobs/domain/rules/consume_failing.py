@@ -27,7 +27,6 @@ from spark_jobs.domain.rules.not_retried import (
     Reported,
     not_retried,
     reported,
-    retried_in_part,
 )
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule
@@ -69,8 +68,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     given_up = dead_letters(step)
     # That nothing came back all the time, the findings about listeners say.
     if _retries(step) and not (listener_hits and _none_came_back(step)):
-        of_step = step, given_up.state if given_up else 0
-        yield from [*not_retried(*of_step)] or retried_in_part(*of_step)
+        yield from not_retried(step, given_up.state if given_up else 0)
     if given_up is not None:
         yield RuleHit(given_up.start, given_up.end, GIVEN_UP, measures={"dead_letters": given_up.state})
 

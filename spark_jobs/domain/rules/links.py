@@ -210,7 +210,10 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
     ),
     "MESSAGES_SKIPPED": (Follows("OFFSET_BEYOND_END", queues, root_causes=("OLDEST_BEYOND_END",)),),
     "CONSUMER_STOPPED": _STANDING,
-    "OFFSET_HELD_BACK": tuple(Follows(link.root, queues, root_causes=_HANGS) for link in (_STOPPED, _STALLED)),
+    "OFFSET_HELD_BACK": (
+        Follows("CONSUMER_STOPPED", queues, root_causes=_HANGS),
+        Follows("CONSUMER_STALLED", queues, root_causes=_HANGS),
+    ),
     "CONSUMER_STALLED": (
         *_STANDING,
         # Such as of the retry topic, or of queues that moved to the same consumer.

@@ -6,7 +6,7 @@ A concurrent listener's client sends what it rejects back to its broker, which d
 what takes longer than `consumeTimeout`, while the listener continues with it (`ProcessQueue.cleanExpiredMsg`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.consume_statuses import rows_in, status_samples
 from spark_jobs.domain.kernel.sample_pairs import SamplePairs, sample_pairs
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
-from spark_jobs.domain.model.history import RETRY, UNKNOWN, ClientHistory, Numbers
+from spark_jobs.domain.model.history import RETRY, UNKNOWN, ClientHistory, Numbers, Place
 from spark_jobs.domain.model.window import MINUTE, SECOND, Time, common
 
 NOT_RETRIED, RETRIED_IN_PART, MISSED = "NOT_RETRIED", "RETRIED_IN_PART", "MISSED"
@@ -30,16 +30,40 @@ _RISES = 1.5
 
 
 def not_retried(step: AuditedStep, given_up: int) -> Iterator[RuleHit]:
-    """One per (queue of the retry topic that had messages and gets none, member that rejects messages of its broker),
-    while more fail than come back to any broker, or are `given_up`: messages.
+    """One per (queue of the retry topic, member that rejects messages), while some of these do not come back and are
+    not `given_up`: messages. NOT_RETRIED of brokers to which none come; without such a broker RETRIED_IN_PART.
     """
     topic = RETRY + step.history.consumer_group
     samples, clients = step.history.offsets.get(topic), step.history.clients.values()
     if samples is None or not any(status_samples(client).most_failed_tps for client in clients):  # as mostly
         return
-    pairs = sample_pairs(samples, samples.inside(step.window.start - step.settings.max_gap, step.window.end))
-    for broker in sorted({name for name, _ in samples.queues}):
-        columns = np.array([column for (name, _), column in samples.columns.items() if name == broker])
+    pairs = sample_pairs(samples, samples.of_step(step.window, step.settings.max_gap))
+    for cause, lacking in list(_of_brokers(step, pairs, given_up)) or _of_all(step, pairs, given_up):
+        for client_id in sorted(lacking.client_ids):
+            for place in lacking.queues:
+                yield RuleHit(
+                    *(*lacking.time, cause, topic),
+                    queue=FindingQueue(topic, *place, MISSED),
+                    implicated=client_id,
+                    weight=lacking.messages,
+                    measures={"not_retried": lacking.messages},
+                )
+
+
+class _Lacking(NamedTuple):
+    """Messages that members rejected in a time and that did not come back to queues of the retry topic."""
+
+    time: Time
+    queues: Sequence[Place]
+    client_ids: Collection[str]
+    messages: float
+
+
+def _of_brokers(step: AuditedStep, pairs: SamplePairs, given_up: int) -> Iterator[tuple[str, _Lacking]]:
+    """Those of each broker whose queues had messages and get none, while more fail than come back to any broker."""
+    places = pairs.samples.queues
+    for broker in sorted({name for name, _ in places}):
+        columns = np.array([column for column, (name, _) in enumerate(places) if name == broker])
         for start, end, came_back in _pauses(step, pairs, columns):
             owners = _owners(step, broker, (start, end))
             # What was rejected in the last minutes may be due later: a listener can ask for a longer delay.
@@ -47,44 +71,23 @@ def not_retried(step: AuditedStep, given_up: int) -> Iterator[RuleHit]:
             if _missing(due, owners, came_back + given_up) < max(_MESSAGES, _PART * sum(due.values())):
                 continue
             missing = _missing(_failed(step, (start, end)), owners, came_back + given_up)
-            for client_id in sorted(owner for owner in owners if due.get(owner)):
-                for name, queue_id in (samples.queues[column] for column in columns.tolist()):
-                    yield RuleHit(
-                        *(start, end, NOT_RETRIED, topic),
-                        queue=FindingQueue(topic, name, queue_id, MISSED),
-                        implicated=client_id,
-                        weight=missing,
-                        measures={"not_retried": missing},
-                    )
+            failing = [owner for owner in owners if due.get(owner)]
+            yield NOT_RETRIED, _Lacking((start, end), [places[column] for column in columns], failing, missing)
 
 
-def retried_in_part(step: AuditedStep, given_up: int) -> Iterator[RuleHit]:
-    """One per (queue of the retry topic, member that rejects messages), from the window (`verdict_window_seconds`) on
-    after which not all of it comes back, to the next one in which all does; or of the whole step, if all windows of
-    half an hour and more show it.
+def _of_all(step: AuditedStep, pairs: SamplePairs, given_up: int) -> Iterator[tuple[str, _Lacking]]:
+    """Those of all queues, from the window (`verdict_window_seconds`) on after which not all of it comes back, to the
+    next one in which all does; or of the whole step, if all windows of half an hour and more show it.
 
     A broker puts what is sent back into one of the group's `retryQueueNums` queues (`AbstractSendMessageProcessor.
     consumerSendMsgBack`); the retry topic may have fewer (RocketMQ issue #3953).
     """
-    topic = RETRY + step.history.consumer_group
-    samples, clients = step.history.offsets.get(topic), step.history.clients.values()
-    if samples is None or not any(status_samples(client).most_failed_tps for client in clients):  # as mostly
-        return
-    pairs = sample_pairs(samples, samples.inside(step.window.start - step.settings.max_gap, step.window.end))
-    for since, until in _in_part(step, pairs):
-        failed = _failed(step, (since, until), with_retries=True)
-        missing = sum(failed.values()) - _came_back(step, pairs, (since, until))[0] - given_up
-        if missing < max(_MESSAGES, _PART * sum(failed.values())):
-            continue
-        for client_id in sorted(client_id for client_id, messages in failed.items() if messages):
-            for place in samples.queues:
-                yield RuleHit(
-                    *(since, until, RETRIED_IN_PART, topic),
-                    queue=FindingQueue(topic, *place, MISSED),
-                    implicated=client_id,
-                    weight=missing,
-                    measures={"not_retried": missing},
-                )
+    for time in _in_part(step, pairs):
+        failed = _failed(step, time, with_retries=True)
+        missing = sum(failed.values()) - _came_back(step, pairs, time)[0] - given_up
+        if missing >= max(_MESSAGES, _PART * sum(failed.values())):
+            failing = [client_id for client_id, messages in failed.items() if messages]
+            yield RETRIED_IN_PART, _Lacking(time, pairs.samples.queues, failing, missing)
 
 
 def _in_part(step: AuditedStep, pairs: SamplePairs) -> Iterator[Time]:

@@ -2,7 +2,7 @@
 connections consume, and those that none may read.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, RebalanceInterval
 from spark_jobs.domain.kernel.sample_pairs import arrived
@@ -93,30 +93,33 @@ def _two_names_hits(step: AuditedStep) -> Iterator[RuleHit]:
     A broker that is renamed while it runs registers under both names until its name servers restart, and keeps one
     offset of each of its queues (`RouteInfoManager.registerBroker`; RocketMQ issue #1989).
     """
+    for span, interval, brokers in _under_several_names(step):
+        names = {name for same in brokers.values() for name in same}
+        texts = (f"The broker at {address} is in the route as {names_text(same)}." for address, same in brokers.items())
+        hint, again = " ".join(texts), _produced(step.history.offsets.get(interval.topic), names, span)
+        owned = zip(interval.shares.queues, interval.shares.owner_ids, strict=True) if interval.shares else ()
+        for queue, owner_ids in ((queue, owner_ids) for queue, owner_ids in owned if queue[0] in names):
+            for client_id in owner_ids:
+                yield RuleHit(
+                    *(*span, TWO_NAMES, interval.topic),
+                    queue=FindingQueue(interval.topic, *queue, DOUBLE_OWNED),
+                    implicated=client_id,
+                    weight=again,
+                    measures={"consumed_again": again},
+                    hint=hint,
+                )
+
+
+def _under_several_names(step: AuditedStep) -> Iterator[tuple[Time, RebalanceInterval, Mapping[str, Sequence[str]]]]:
+    """The times of replayed intervals in which the topic's route has brokers under several names, by address."""
     for topic, serving in step.history.serving.items():
-        if not any(_names_by_address(state) for state in serving.states):  # as mostly
+        if not any(map(_names_by_address, serving.states)):  # as mostly
             continue
+        intervals = [interval for interval in step.replayed if interval.topic == topic]
         for span in serving.spans(step.window, step.settings.max_gap):
-            several = _names_by_address(span.state)
-            hint = " ".join(
-                f"The broker at {address} is in the route as {names_text(same)}." for address, same in several.items()
-            )
-            names = {name for same in several.values() for name in same}
-            for interval in (each for each in step.replayed if each.topic == topic and names):
-                time = common((interval.start, interval.end), (span.start, span.end))
-                if time is None or interval.shares is None:
-                    continue
-                again = _produced(step.history.offsets.get(topic), names, time)
-                for queue, owner_ids in zip(interval.shares.queues, interval.shares.owner_ids, strict=True):
-                    for client_id in owner_ids if queue[0] in names else ():
-                        yield RuleHit(
-                            *(*time, TWO_NAMES, topic),
-                            queue=FindingQueue(topic, *queue, DOUBLE_OWNED),
-                            implicated=client_id,
-                            weight=again,
-                            measures={"consumed_again": again},
-                            hint=hint,
-                        )
+            times = ((common((each.start, each.end), span.time), each) for each in intervals)
+            if brokers := _names_by_address(span.state):
+                yield from ((time, interval, brokers) for time, interval in times if time)
 
 
 def _names_by_address(brokers: Serving | None) -> dict[str, list[str]]:

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -75,13 +75,19 @@ def mounted(folder: Path, *options: str) -> None:
         pytest.skip("this user may mount nothing")
 
 
+@contextmanager
+def file_system(folder: Path, megabytes: int) -> Iterator[Path]:
+    """One of this size, in this folder."""
+    mounted(folder, "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 24 MB."""
-    folder = tmp_path / "disk"
-    mounted(folder, "-t", "tmpfs", "-o", "size=24m", "tmpfs")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    with file_system(tmp_path / "disk", 24) as folder:
+        yield folder
 
 
 def struck(

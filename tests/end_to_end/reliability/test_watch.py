@@ -3,7 +3,6 @@
 import gzip
 import re
 import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,7 +18,7 @@ from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.warehouse import Warehouse
 from tests.end_to_end.reliability.killing import Started, started
 from tests.end_to_end.reliability.small_fleet import contents, quietly
-from tests.end_to_end.reliability.test_faults import fill, mounted
+from tests.end_to_end.reliability.test_faults import file_system, fill
 from tests.spark.recording.conftest import CONFIGURATION, EXAMPLE
 from tests.support.stored import stored_rows
 from tests.unit.jobs.test_notices import Service
@@ -104,10 +103,8 @@ class Watched:
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 200 MB."""
-    folder = tmp_path / "disk"
-    mounted(folder, "-t", "tmpfs", "-o", "size=200m", "tmpfs")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    with file_system(tmp_path / "disk", 200) as folder:
+        yield folder
 
 
 @contextmanager
