@@ -26,6 +26,8 @@ from spark_jobs.store.location import Location
 _RUN, _TASK, _TURN, _NOTICES, _INCIDENTS = "run-", "task-", "turn-", "notices-", "incidents-"
 #: How long one waits for another one to end, in seconds: where both begin at once, both may step back some times.
 _AT_ONCE, _NOTICES_TIMEOUT, _TURN_TIMEOUT, _INCIDENTS_TIMEOUT = 5.0, 60.0, 1800.0, 600.0
+#: More than a record of what was sent takes: on a full disk there is no such claim, and nothing is sent again and again.
+_ROOM_TO_RECORD = " " * 65536
 
 
 class Claims(Protocol):
@@ -132,10 +134,12 @@ def claim_turn(warehouse: Location) -> AbstractContextManager[Claimed]:
 def claim_notices(warehouse: Location) -> AbstractContextManager[Claimed]:
     """Lets one process at a time read which notifications were sent, send new ones, and record them.
 
-    The next one waits for it, and then has nothing to send; raises `PublishConflictError` where that takes too long.
+    The next one waits for it, and then has nothing to send; raises `PublishConflictError` where that takes too long,
+    and the error of the disk where it is full.
     """
     says = f"another process has been sending notifications of {warehouse.location} for {_NOTICES_TIMEOUT:g} s"
-    return _alone(warehouse, _NOTICES, f"{says}: try again when it is done", _NOTICES_TIMEOUT)
+    says += ": try again when it is done"
+    return _alone(warehouse, _NOTICES, says, _NOTICES_TIMEOUT, _ROOM_TO_RECORD)
 
 
 def claim_incidents(warehouse: Location) -> AbstractContextManager[Claimed]:
@@ -150,14 +154,16 @@ def drop_dead_claims(warehouse: Location) -> None:
         claims.drop_dead()
 
 
-def _alone(warehouse: Location, kind: str, says: str, timeout: float) -> AbstractContextManager[Claimed]:
+def _alone(
+    warehouse: Location, kind: str, says: str, timeout: float, content: str = ""
+) -> AbstractContextManager[Claimed]:
     """Holds the only claim whose name begins like this."""
 
     def refuse(other_claims: Mapping[str, str]) -> None:
         if any(name.startswith(kind) for name in other_claims):
             raise PublishConflictError(says)
 
-    return _claimed(warehouse, kind, "", refuse, timeout)
+    return _claimed(warehouse, kind, content, refuse, timeout)
 
 
 @contextmanager

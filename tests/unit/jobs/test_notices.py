@@ -38,6 +38,7 @@ from spark_jobs.store.location import Location
 from spark_jobs.store.read.delta import delta_tables
 from spark_jobs.store.read.stored import rows
 from tests.support.commands import Typed
+from tests.support.full_disk import no_room
 from tests.support.published import publish_hours
 from tests.support.snapshots import sighting
 from tests.support.stored import audit_run, write
@@ -447,6 +448,16 @@ def test_clusters_before_the_one_that_is_not_delivered_are_not_sent_again(servic
     service.before_answer, service.status = lambda: None, 200
     assert notify(published) == 0
     assert service.titles() == [OPENED, OF_D, OF_D]
+
+
+def test_nothing_is_sent_that_cannot_be_recorded(service: Service, published: Path) -> None:
+    """In spite of `capfd`, which could write nothing either, by the function that the command calls."""
+    sent: list[Message] = []
+    with no_room(), pytest.raises(OSError, match="File too large"):
+        send_notices(delta_tables(str(published)), NoticeRequest(), sent.append)
+    assert sent == []
+    assert [notify(published), notify(published)] == [0, 0]
+    assert service.titles() == [OPENED]
 
 
 def test_a_dead_target_stops_no_other_and_repeats_nothing(

@@ -1,7 +1,5 @@
 """Locks of steps, in a folder and in an object store (here in memory); a killed run blocks nobody."""
 
-import resource
-import signal
 import subprocess
 import sys
 import threading
@@ -19,6 +17,7 @@ from spark_jobs.pipeline.publish.claims import claim, claim_notices, claim_task,
 from spark_jobs.pipeline.run_spec import RunSpec
 from spark_jobs.store.location import Location
 from spark_jobs.store.warehouse import Warehouse
+from tests.support.full_disk import no_room
 
 TEN = Interval.parse("2026-03-01T10:00/2026-03-01T11:00")
 ELEVEN = Interval.parse("2026-03-01T11:00/2026-03-01T12:00")
@@ -138,14 +137,8 @@ def test_a_claim_that_cannot_be_written_is_none(warehouse: Warehouse, folder: Pa
 
 def test_a_claim_for_which_there_is_no_room_is_none(warehouse: Warehouse, folder: Path) -> None:
     """Not even while its error is looked at."""
-    limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
-    try:
-        with pytest.raises(OSError, match="File too large") as error:
-            take(claim(warehouse, RunSpec(TEN), "first"))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, handler)
+    with no_room(), pytest.raises(OSError, match="File too large") as error:
+        take(claim(warehouse, RunSpec(TEN), "first"))
     take(claim(warehouse, RunSpec(TEN), "second"))
     assert error.value.errno
     assert list(folder.glob("*.json")) == []
