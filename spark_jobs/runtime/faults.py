@@ -45,9 +45,11 @@ _OF_MEMORY = (
     *("OutOfMemoryError", "GC overhead limit exceeded", "Java heap space"),
     *("OutOfDirectMemoryError", "org.apache.arrow.memory.OutOfMemoryException"),
 )
+#: What Spark says where a file that it is to read has been removed.
+_FILE_GONE = "FILE_NOT_EXIST"
 _OF_FILES = (
     *("Mkdirs failed", "mkdir of file", "Failed to create", "failed to create", "does not exist", "DOES_NOT_EXIST"),
-    *("NOT_FOUND", "FileNotFoundException", "NoSuchFileException", "FILE_NOT_EXIST", "Input/output error"),
+    *("NOT_FOUND", "FileNotFoundException", "NoSuchFileException", _FILE_GONE, "Input/output error"),
 )
 #: How Java names a file of the local file system; what follows a space is cut off.
 _JAVA_FILE = re.compile(r"file:/*(/[^\s()\"']+)")
@@ -140,6 +142,8 @@ def _of_files(chain: list[BaseException], text: str, folder: Path | None) -> str
     )
     is_of_files = isinstance(chain[0], OSError) or any(name in text for name in _OF_FILES)
     kind = next(by_words, None) or (_state_of(folder, files) if is_of_files else None)
+    if kind is None and _FILE_GONE in text and files:
+        kind, where = "vanished", files[0]
     return None if kind is None else _ADVICE[kind].format(where=where, scratch=_scratch(), again=_AGAIN)
 
 

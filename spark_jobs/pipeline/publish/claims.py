@@ -26,7 +26,7 @@ from spark_jobs.store.location import Location
 _RUN, _TASK, _TURN, _NOTICES, _INCIDENTS = "run-", "task-", "turn-", "notices-", "incidents-"
 #: How long one waits for another one to end, in seconds: where both begin at once, both may step back some times.
 _AT_ONCE, _NOTICES_TIMEOUT, _TURN_TIMEOUT, _INCIDENTS_TIMEOUT = 5.0, 60.0, 1800.0, 600.0
-#: More than a record of what was sent takes: on a full disk there is no such claim, and nothing is sent again and again.
+#: More than a record of what was sent takes: on a full disk there is no such claim, and nothing is sent twice.
 _ROOM_TO_RECORD = " " * 65536
 
 
