@@ -43,8 +43,8 @@ _MKDIRS = "Mkdirs failed to create file:"
          "may not write in the warehouse {w}:"),
         # The kernel's own files are on a file system in which no user may create any.
         (RuntimeError(f"{_MKDIRS}/proc/self/none/step_start=1 10%3A00"), "{w} (/proc/self/none/step_start=1)"),
-        (RuntimeError("[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:/w/t/0.parquet. File "
-                      "does not exist."), "/w/t/0.parquet is not there any more: it was moved, removed or"),
+        (RuntimeError("[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:/w/t/0.parquet. "
+                      "File does not exist."), "/w/t/0.parquet is not there any more: it was moved, removed or"),
         (RuntimeError("SparkException: Python worker exited unexpectedly (crashed)"),
          "a Python worker of Spark has ended"),
         (RuntimeError(f"SparkException: Task 0 failed 1 times\n{_CUT_STREAM} trying to read batch.\n\t{_OF_PYTHON}"),

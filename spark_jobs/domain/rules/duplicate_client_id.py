@@ -12,6 +12,7 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import Connection, Membership
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR, INFO
+from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.window import common
 from spark_jobs.domain.rocketmq.strategies import UNIQUE_INSTANCE_NAME_VERSION
 from spark_jobs.domain.rules.commands import CONNECTIONS
@@ -22,6 +23,8 @@ from spark_jobs.domain.rules.rule import Cause, Rule
 #: Probable reason why two connections carry one client id.
 STALE_CONNECTION, CONTAINER_IDENTITY, FRAMEWORK_NAME = "STALE_CONNECTION", "CONTAINER_IDENTITY", "FRAMEWORK_NAME"
 FIXED_INSTANCE_NAME, CLONED_PROCESS = "FIXED_INSTANCE_NAME", "CLONED_PROCESS"
+#: Nothing is allocated by the ids of consumers that broadcast.
+SHARED_OFFSET_FILE = "SHARED_OFFSET_FILE"
 
 
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
@@ -62,7 +65,11 @@ def _hits_without_owners(
             continue
         for client_id, connections in repeated.items():
             yield RuleHit(
-                *(*time, None, None, client_id, interval.view, min(span.seen_at, time[1])),
+                *time,
+                cause=SHARED_OFFSET_FILE if interval.reason == Reason.BROADCASTING else None,
+                client_id=client_id,
+                view=interval.view,
+                seen_at=min(span.seen_at, time[1]),
                 implicated=client_id,
                 connections=tuple(connections),
                 conflicting_values=(
@@ -95,6 +102,8 @@ def probable_cause(condition: Condition) -> str:
     Anything else was configured. Sources: `ClientConfig.changeInstanceNameToPID`, `RocketMQUtil.getInstanceName` of
     rocketmq-spring before 2.2.1, `RocketMQUtils.getInstanceName` of Spring Cloud Alibaba.
     """
+    if condition.cause is not None:
+        return condition.cause
     name, connections = instance_name(condition.client_id or ""), condition.connections
     hosts = {(connection.client_addr or "").rpartition(":")[0] for connection in connections}
     if not condition.is_persistent and len(hosts) == 1 and "" not in hosts:
@@ -123,8 +132,10 @@ def _names_itself_by_pid(connection: Connection) -> bool:
 
 
 def severity(condition: Condition) -> str:
-    """INFO if it ends by itself: the old channel of a client that reconnects lives up to 130 s (120 s, scan 10 s)."""
-    return ERROR if condition.is_persistent else INFO
+    """INFO if nothing is allocated, or if it ends by itself: the old channel of a client that reconnects lives up to
+    130 s (120 s, scan 10 s).
+    """
+    return ERROR if condition.is_persistent and condition.cause != SHARED_OFFSET_FILE else INFO
 
 
 RULE = Rule(
@@ -135,7 +146,7 @@ RULE = Rule(
     "consumer owns those of its other indexes. Consumers that pop consume nothing twice. Broadcasting consumers on one "
     "machine overwrite each other's offset file. `if_unique`, `if_deduplicated`: what each fix would leave.",
     decided_by="A broker of the topic lists a client id more than once. ERROR if snapshots at least 150 s apart show "
-    "it (`PERSISTENT`), else INFO (`TRANSIENT`).",
+    "it (`PERSISTENT`), else, and where all broadcast, INFO.",
     causes={
         STALE_CONNECTION: Cause(
             "transient, all from one machine",
@@ -165,6 +176,12 @@ RULE = Rule(
             "`pid#nanoTime`, and persistent",
             "Several connections have the same process id and start time. Check for a cloned or restored process, "
             "and for code that shares one id.",
+            commands=(CONNECTIONS,),
+        ),
+        SHARED_OFFSET_FILE: Cause(
+            "consumers broadcast: each gets all messages, whatever its id",
+            "No queue is affected. Give consumers that run on one machine their own instanceName: they overwrite each "
+            "other's file of offsets, so after a restart one misses or repeats messages.",
             commands=(CONNECTIONS,),
         ),
     },

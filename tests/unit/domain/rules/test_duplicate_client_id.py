@@ -148,10 +148,12 @@ def duplicates_found(**more: Any) -> tuple[list[Finding], set[Reason | None]]:
     return [finding for finding in step.findings if finding.rule == "DUPLICATE_CLIENT_ID"], reasons
 
 
-def test_duplicates_of_a_broadcasting_group_are_findings() -> None:
+def test_duplicates_of_a_broadcasting_group_harm_no_queue() -> None:
+    """By RocketMQ's `LocalFileOffsetStore` they share a file on one machine."""
     (found,), reasons = duplicates_found(message_model="BROADCASTING")
     assert "BROADCASTING" in reasons
-    assert (found.severity, found.subject, found.evidence.persistence) == ("ERROR", "c1", "PERSISTENT")
+    assert (found.severity, found.subject, found.evidence.persistence) == ("INFO", "c1", "PERSISTENT")
+    assert found.cause == "SHARED_OFFSET_FILE"
     assert found.evidence.conflicting_values == [
         ConflictingValue("owners of queues are unknown: BROADCASTING", ("c1",))
     ]
