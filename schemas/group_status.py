@@ -15,7 +15,7 @@ GROUP_STATUS = Table(
         Field(
             "member_count",
             INTEGER,
-            "connections when last replayed (BROADCASTING, proxies: last listed); null: never in this step",
+            "connections when last replayed, else when last listed; null: neither in this step",
         ),
         Field("distinct_members", INTEGER, "different client ids then"),
         Field("idle_members", INTEGER, "connections without any queue then"),

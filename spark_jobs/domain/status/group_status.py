@@ -1,7 +1,7 @@
 """The state of a group in a step, in one row, which shows whether it needs attention."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
@@ -18,6 +18,9 @@ from spark_jobs.domain.status.backlog import Backlog, QueueIntervals, queue_inte
 from spark_jobs.domain.status.limits import held_back
 from spark_jobs.domain.status.time_left import TimeLeft, time_left
 from spark_jobs.domain.status.utilization import utilization
+
+#: Of intervals in which the group broadcasts, assigns queues to itself, or is connected to proxies.
+_WITHOUT_OWNERS = (Reason.BROADCASTING, Reason.ASSIGNED_BY_HAND, Reason.CONSUMED_THROUGH_PROXY)
 
 
 class DeletedTopic(NamedTuple):
@@ -83,15 +86,13 @@ def group_status(
     """
     if not step.unanswered(step.window.start) and not any(True for _ in step.inside()):
         return None
-    # Intervals in which the group broadcasts or assigns queues to itself.
-    without_owners = (Reason.BROADCASTING, Reason.ASSIGNED_BY_HAND)
-    ownerless = [(each.end, each.client_ids) for each, _, _ in step.inside() if each.reason in without_owners]
-    unseen = (each.end for each, _, _ in step.inside() if each.reason is Reason.CONSUMED_THROUGH_PROXY)
-    last_ownerless = max((*(end for end, _ in ownerless), *unseen), default=0)
+    last_ownerless = max((each.end for each, _, _ in step.inside() if each.reason in _WITHOUT_OWNERS), default=0)
     ends = [each for each in _ends(step) if each.end >= last_ownerless]
     listed_at = [] if may_be_behind_proxies(step) else [(interval.end, interval.client_ids) for interval in ends]
     connected = _last_listed(listed_at)
-    listed = _last_listed((*ownerless, *_listed_by_proxies(step))) if connected is None else connected
+    listed = connected
+    if listed is None:
+        listed = _last_listed((*_listed_by_brokers(step), *_listed_by_proxies(step)))
     ordinary = [interval for interval in ends if interval.is_ordinary]
     queues = queue_intervals(step.progress)
     backlog, highest = queues.backlog(backlogs), peak(backlogs)
@@ -181,6 +182,13 @@ def _unassigned_queue_seconds(step: AuditedStep) -> float | None:
 def _last_listed(lists: Iterable[tuple[int, Sequence[str]]]) -> Sequence[str] | None:
     """The client ids that were listed last; of several lists the one with the most connections, then ids."""
     return max(lists, key=lambda each: (each[0], len(each[1]), len(set(each[1])), each[1]), default=(0, None))[1]
+
+
+def _listed_by_brokers(step: AuditedStep) -> Iterator[tuple[int, Sequence[str]]]:
+    """The ends and client ids of intervals with members; those that proxies connect are known from proxies only."""
+    for each, _, _ in step.inside():
+        if each.client_ids and each.reason is not Reason.CONSUMED_THROUGH_PROXY:
+            yield each.end, each.client_ids
 
 
 def _listed_by_proxies(step: AuditedStep) -> Sequence[tuple[int, Sequence[str]]]:

@@ -85,6 +85,7 @@ a group without members has no idle ones            | 0-60  - -                 
 members that broadcast are known, the owners are not | 0-60 A+B+C+D 0 reason=BROADCASTING, 60-3600 A+A+B 0 reason=BROADCASTING | 3 2 - | - - - - | - -
 … also if they consumed together before               | 0-60 A+B 0 1, 60-120  - -, 90-120  - topic=%RETRY%g, 120-3600 C+D 0 reason=BROADCASTING | 2 2 - | - - - - | - -
 … not if they do so afterwards                       | 0-60 C+D 0 reason=BROADCASTING, 60-3600 A+B 0 1 | 2 2 0 | 2 2 0 0 | 1 1
+… or are not replayed for another reason            | 0-60 A+B 0 reason=UNKNOWN_STRATEGY, 60-3600 A+A+B 0 reason=SETTINGS_MISSING | 3 2 - | - - - - | - -
 … those behind a proxy are not                      | 60-3600 A+A+B 0 reason=CONSUMED_THROUGH_PROXY | - - - | - - - - | - -
 … of two lists the longest counts                   | 0-3600 A+A 0 reason=BROADCASTING, 0-3600 B+C 0 reason=BROADCASTING | 2 2 - | - - - - | - -
 … in any order                                      | 0-3600 B+C 0 reason=BROADCASTING, 0-3600 A+A 0 reason=BROADCASTING | 2 2 - | - - - - | - -
