@@ -19,6 +19,7 @@ from schemas import (
     Table,
 )
 from spark_jobs.domain.model.intervals import format_utc
+from spark_jobs.domain.rocketmq.system_names import PREDEFINED_GROUPS
 from spark_jobs.ingest import bodies, fastjson
 from spark_jobs.ingest.fields import Record, boolean, instant, name, text
 from spark_jobs.ingest.files import Line, RejectedError, RejectReason
@@ -122,6 +123,8 @@ def _outcome(line: Line, cluster: str | None, draft: _Draft) -> Outcome:
     kind = KINDS[kind_name]
     draft.table = kind.table
     captured_at = _read_key(fields, kind, cluster, draft.key)
+    if draft.key.get("consumer_group") in PREDEFINED_GROUPS:
+        return NoObservation(line, kind_name, "its tools share the group, which has no backlog")
     columns = _columns(fields, kind, draft.key)
     if columns is None:
         return NoObservation(line, kind_name, fields.required("error", text))

@@ -39,7 +39,7 @@ class Facts:
     waits, and nothing came. `listed`: the queue's broker lists the owner. `holds`: the owner lists the queue.
     `orderly`: it consumes in order. `reads_on`: the broker's pull offset advances, or a Java owner finishes messages
     again and again. `by_hand`: the application decides when to pull. `filtered`: the group may not subscribe to what
-    waits. `java`: the owner is a Java client.
+    waits. `java`: the owner is a Java client. `sent_back`: messages came into the group's retry topic.
     """
 
     owner: Owner = "CLIENT"
@@ -61,6 +61,7 @@ class Facts:
     by_hand: bool = False
     filtered: bool = False
     java: bool | None = None
+    sent_back: bool | None = None
     extent: Extent = "SOME"
 
     def in_words(self) -> str:

@@ -18,7 +18,7 @@ from spark_jobs.domain.kernel.process_queues import ProcessQueue, process_queue
 from spark_jobs.domain.kernel.removed_queues import brokers_without_master
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.clients import ClientReport, ThrottleCause
-from spark_jobs.domain.model.history import PULLS_BY_HAND, UNKNOWN, ClientHistory, Mask, Matrix, OffsetSamples
+from spark_jobs.domain.model.history import PULLS_BY_HAND, RETRY, UNKNOWN, ClientHistory, Mask, Matrix, OffsetSamples
 from spark_jobs.domain.model.message_queue import FIFO, PRIORITY
 from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.statuses import CONSUMED_UNSEEN, Reason, Status
@@ -124,6 +124,7 @@ def facts_of(step: AuditedStep, standing: Standing, client_id: str | None) -> Fa
         reads_on=_reads_on(step, standing),
         by_hand=any(common(time, by_hand) for by_hand in pulling_by_hand(step)),
         filtered=any(row.is_filtered for row in step.progress if row.interval.topic == topic),
+        sent_back=_sent_back(step, time),
     )
     return facts if client_id is None else _with_client(step, standing, client_id, facts)
 
@@ -206,6 +207,15 @@ def _reads_on(step: AuditedStep, standing: Standing) -> bool | None:
     pulled = known[known > 0]
     is_pulled = len(pulled) > _MOST * len(known)
     return bool(is_pulled and pulled[-1] > max(pulled[0], standing.span.offset))
+
+
+def _sent_back(step: AuditedStep, time: Time) -> bool | None:
+    """Return whether a queue of the group's retry topic got messages."""
+    samples = step.history.offsets.get(RETRY + step.history.consumer_group)
+    if samples is None:
+        return None
+    ends = samples.end_offset[samples.inside(time[0], time[1] + 1)]
+    return bool((ends[-1] > ends[0]).any()) if len(ends) > 1 else None
 
 
 def _with_client(step: AuditedStep, standing: Standing, client_id: str, facts: Facts) -> Facts:

@@ -31,6 +31,7 @@ class StandingCause(StrEnum):
     SUSPENDED = "SUSPENDED"
     NOTHING_PULLED = "NOTHING_PULLED"
     RETRIED_IN_PLACE = "RETRIED_IN_PLACE"
+    NOT_SENT_BACK = "NOT_SENT_BACK"
     SPAN_LIMIT = "SPAN_LIMIT"
     HELD_BACK = "HELD_BACK"
     SLOW_CALLS = "SLOW_CALLS"
@@ -91,6 +92,14 @@ def _is_retried_in_place(facts: Facts) -> bool:
     """Return whether an orderly consumer takes one message again and again (`ConsumeMessageOrderlyService`)."""
     tries = facts.listener in ("FAILS", "FINISHES")
     return facts.orderly is True and tries and facts.oldest == "COMMITTED"
+
+
+def _is_not_sent_back(facts: Facts) -> bool:
+    """Return whether the client keeps what its listener rejects, and tries it again, as it cannot send it back
+    (`ConsumeMessageConcurrentlyService.processConsumeResult`).
+    """
+    keeps = facts.orderly is False and facts.oldest == "COMMITTED"
+    return keeps and facts.listener == "FAILS" and facts.sent_back is False
 
 
 def _hangs(facts: Facts) -> bool:
@@ -301,6 +310,18 @@ LINES: tuple[TableLine, ...] = (
         "#1229).",
         "RETRIED_IN_PLACE",
         headline="One message of {queues} fails again and again in {groups}, and all behind it wait",
+        rules=("CONSUME_FAILING",),
+    ),
+    TableLine(
+        StandingCause.NOT_SENT_BACK,
+        _is_not_sent_back,
+        "a listener that does not consume in order fails, the client keeps the message at the committed offset, and "
+        "nothing comes into the retry topic",
+        "The client cannot send back what its listener rejects. It keeps it, tries it again every 5 s, and commits no "
+        "offset behind it. Look in its log for `sendMessageBack exception`: access control must let the group write to "
+        "the topic and to its retry topic (RocketMQ issue #2441). And look for the listener's exception.",
+        "RETRIED_IN_PLACE",
+        headline="{groups} cannot send back what fails of {queues}, and all behind it wait",
         rules=("CONSUME_FAILING",),
     ),
     TableLine(

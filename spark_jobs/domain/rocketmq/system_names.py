@@ -3,7 +3,7 @@
 from spark_jobs.domain.model.history import RETRY
 
 #: Source: org.apache.rocketmq.common.MixAll.isSysConsumerGroup, PREDEFINE_GROUP_SET.
-_SYSTEM_GROUPS = frozenset(
+PREDEFINED_GROUPS = frozenset(
     (
         "DEFAULT_CONSUMER",
         "DEFAULT_PRODUCER",
@@ -41,7 +41,7 @@ SYSTEM_TOPIC = "rmq_sys_"
 
 def is_of_users(group: str) -> bool:
     """Return whether the group is none of RocketMQ's own."""
-    return bool(group) and group not in _SYSTEM_GROUPS and not group.startswith(_SYSTEM_GROUP)
+    return bool(group) and group not in PREDEFINED_GROUPS and not group.startswith(_SYSTEM_GROUP)
 
 
 def is_topic_of(topic: str, group: str) -> bool:

@@ -40,6 +40,8 @@ TIMED_OUT = "TIMED_OUT"
 GIVEN_UP = "GIVEN_UP"
 DELIVERED_AGAIN = "DELIVERED_AGAIN"
 RETRIED = "RETRIED"
+#: The causes of messages that fail again and again without going to the retry topic.
+_IN_PLACE = (StandingCause.RETRIED_IN_PLACE, StandingCause.NOT_SENT_BACK)
 #: A listener that rejects so much is an ERROR.
 MOST_PERCENT = 50
 #: One that rejects so much is worth a word, if it lasts.
@@ -67,7 +69,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     yield from _some_fail(step)
     given_up = dead_letters(step)
     # That nothing came back all the time, the findings about listeners say.
-    if _retries(step) and not (listener_hits and _none_came_back(step)):
+    if _retries(step) and not ((listener_hits or retried) and _none_came_back(step)):
         yield from not_retried(step, given_up.state if given_up else 0)
     if given_up is not None:
         yield RuleHit(given_up.start, given_up.end, GIVEN_UP, measures={"dead_letters": given_up.state})
@@ -86,7 +88,7 @@ def _counts(step: AuditedStep) -> Mapping[str, int]:
 def _retried_in_place(step: AuditedStep) -> Iterator[RuleHit]:
     """One per queue that stands because its message at the committed offset fails again and again."""
     for each in diagnoses(step):
-        if each.cause is StandingCause.RETRIED_IN_PLACE:
+        if each.cause in _IN_PLACE:
             standing, queue = each.standing, each.standing.queue
             offset, waiting = standing.span.offset, standing.lag_last
             yield hit_of(
@@ -333,7 +335,7 @@ RULE = Rule(
     decided_by="At least `failing_percent` (10) of a topic's messages and `failing_messages` (10) a minute fail for "
     "`busy_after_seconds` (120). ERROR from 50 % on, else WARN, as for `GIVEN_UP`; INFO for `SOME_FAIL`.",
     causes={
-        StandingCause.RETRIED_IN_PLACE: cause_of(StandingCause.RETRIED_IN_PLACE),
+        **{cause: cause_of(cause) for cause in _IN_PLACE},
         LISTENER_FAILS: Cause(
             "two successive client snapshots show it",
             "Check the logs of these consumers for exceptions of the listener. More consumers would fail just as "

@@ -85,7 +85,7 @@ def hosts(finding: Finding) -> Iterable[Hashable]:
 
 _STOPPED, _STALLED = Follows("CONSUMER_STOPPED", queues), Follows("CONSUMER_STALLED", queues)
 #: Causes of CONSUME_FAILING that slow a member down.
-_FAILS = ("LISTENER_FAILS", "TIMED_OUT", StandingCause.RETRIED_IN_PLACE)
+_FAILS = ("LISTENER_FAILS", "TIMED_OUT", StandingCause.RETRIED_IN_PLACE, StandingCause.NOT_SENT_BACK)
 #: A queue stands still or falls behind because of its owner, or because of what its broker gets or cannot give.
 _BEHIND = (
     Follows("GROUP_OFFLINE", everything),
@@ -177,6 +177,7 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
         Follows("OFFSET_HELD_BACK", queues, (ThrottleCause.CACHED_SPAN,)),
         Follows("CLIENT_HUNG", clients),
         Follows("CONSUME_FAILING", queues, _BY_AMOUNT),
+        Follows("CONSUME_FAILING", queues, root_causes=(StandingCause.NOT_SENT_BACK,)),
         Follows("SLOW_LISTENER", clients),
         Follows("NEAR_CAPACITY", clients, _BY_AMOUNT, (Bottleneck.ORDERED_QUEUE,)),
         _STOPPED,

@@ -217,7 +217,7 @@ ADVICE: dict[Limit, str] = {
     Limit.EXPIRED: "No: {peak}, and the broker has probably deleted them. Reset the group to the newest offset.",
     Limit.SUSPENDED: "No: a client fetched nothing of its queues, and {peak}. It was suspended by code, or its pulls "
     "were refused: its log says which.",
-    Limit.RETRIED_IN_PLACE: "No: one message failed again and again in its place, and {peak}. Look for the listener's "
+    Limit.RETRIED_IN_PLACE: "No: a message that fails stayed in its place, and {peak}. Look for the listener's "
     "exception of it.",
     Limit.NOT_COMMITTED: "No: no offsets were committed for longer than usual, and {peak}. Look for failed commits or "
     "checkpoints in the application's log.",

@@ -62,6 +62,11 @@ def test_other_errors_are_no_observation(kind: str, error: str) -> None:
     assert (result.kind, result.error) == (kind, error)
 
 
+def test_a_group_of_rocketmqs_tools_is_no_observation() -> None:
+    assert isinstance(outcome(line("connection", group="TOOLS_CONSUMER")), NoObservation)
+    assert isinstance(outcome(line("connection", group="CID_RMQ_SYS_REVIVE_GROUP")), Row)
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

@@ -83,6 +83,10 @@ def facts(text: str) -> Facts:
         a wrong count of what is in hand     | process=ANSWERS in_hand=MISCOUNTED pulls=CONTINUE extent=ALL_OF_OWNER | MISCOUNTED
         an orderly message that fails        | process=ANSWERS in_hand=SOME orderly=YES lock=FRESH oldest=COMMITTED listener=FAILS | RETRIED_IN_PLACE
         … or is tried without a failure      | in_hand=SOME orderly=YES oldest=COMMITTED listener=FINISHES | RETRIED_IN_PLACE
+        one that the client cannot send back | in_hand=SOME orderly=NO oldest=COMMITTED listener=FAILS sent_back=NO | NOT_SENT_BACK
+        … until it may hold no later ones    | in_hand=SPAN_LIMIT orderly=NO oldest=COMMITTED listener=FAILS sent_back=NO extent=ALL_OF_OWNER | NOT_SENT_BACK
+        … or others come back                | in_hand=SOME orderly=NO oldest=COMMITTED listener=FAILS sent_back=YES | NOT_REPORTED
+        … or it is unknown whether any does  | in_hand=SOME orderly=NO oldest=COMMITTED listener=FAILS | NOT_REPORTED
         the limit of the span                | in_hand=SPAN_LIMIT oldest=COMMITTED listener=DOES_NOT_RETURN | SPAN_LIMIT
         … in all queues of the client        | in_hand=SPAN_LIMIT listener=DOES_NOT_RETURN extent=ALL_OF_OWNER | LISTENER_HANGS
         … which has this one only            | in_hand=SPAN_LIMIT listener=DOES_NOT_RETURN extent=ONLY_OF_OWNER | SPAN_LIMIT
