@@ -1,22 +1,25 @@
 """Members that cannot fetch what comes: their threads are idle, and they have nothing in hand, or few messages."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.consume_statuses import busy_threads, status_samples
+from spark_jobs.domain.kernel.consume_statuses import busy_threads, rows_of, status_samples
 from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.model.finding import Finding
 from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.model.window import MILLISECOND
+from spark_jobs.domain.model.window import MILLISECOND, SECOND
 
 #: Threads are idle if so many percent of them, at most, are busy.
 _IDLE_PERCENT = 50
 #: A queue is pulled without a pause if pulls take such a part of the time. One that finds messages brings one at least.
 _PULLING = 0.5
 
+#: A broker skips most messages if the offsets advance by so many times what members consume, at least.
+_SKIPPED = 10
 #: A pull that finds messages takes no such time: without one, a broker holds it for 20 s at most, then answers.
 _UNANSWERED_MS = 20_000
 
@@ -61,6 +64,23 @@ def are_unanswered(step: AuditedStep, client_id: str, queue: MessageQueue, start
     ages = samples.times // MILLISECOND - samples.last_pull
     is_idle = len(ages) > 0 and bool((samples.last_pull > 0).all()) and not np.median(samples.cached_count)
     return is_idle and int(ages.max() - ages.min()) >= _UNANSWERED_MS
+
+
+def skipped(
+    step: AuditedStep, client_ids: Iterable[str], topic: str, start: int, end: int
+) -> tuple[float, float] | None:
+    """Messages a second that all members consume of a topic in `[start, end)`, microseconds, and by which its offsets
+    advance, if they have little to do, and the broker skips most of what they ask for; None: not so, or not reported.
+    """
+    consumed, samples = 0.0, step.history.offsets[topic]
+    for client_id in client_ids:
+        client = step.history.clients.get(client_id)
+        rows = rows_of(client, topic, start, end) if client else ()
+        if client is None or not len(rows) or not _are_threads_idle(client, client.series.inside(start, end)):
+            return None
+        consumed += float(np.mean(status_samples(client).consumed_tps[rows]))
+    advanced = float(samples.forward[samples.inside(start, end)][1:].clip(0).sum()) * SECOND / (end - start)
+    return (consumed, advanced) if 0 < consumed * _SKIPPED <= advanced else None
 
 
 def has_few_in_hand(step: AuditedStep, finding: Finding) -> bool:

@@ -237,11 +237,21 @@ class VerdictWindows:
             (self.offset < self._greatest_offset(), Verdict.REWIND),
             (self._last_allowed >= first, Verdict.OK),
             (self._last_moved <= first, Verdict.STALL),
-            (self._last_fell <= first, Verdict.WARN),
+            ((self._last_fell <= first) | self._grows, Verdict.WARN),
             (np.True_, Verdict.OK),
         ]
         codes = np.select([holds for holds, _ in conditions], [np.int64(code(verdict)) for _, verdict in conditions])
         return np.where(first >= 0, codes, NO_VERDICT)
+
+    @property
+    def _grows(self) -> Mask:
+        """A mask of windows in which the lag grew between most samples, and in all by more than it fell between."""
+        before, first, counted = self.extents.before, self.extents.firsts, self.extents.counted
+        change = np.where(self.known & (before >= 0), self.lag - at_rows(self.lag, before), 0)
+        rises, fallen = np.cumsum(change > 0, axis=0), np.cumsum(np.maximum(-change, 0), axis=0)
+        most = 2 * (rises - at_rows(rises, first)) > counted - at_rows(counted, first)
+        grown = self.lag - at_rows(self.lag, first)
+        return np.asarray(most & (grown > fallen - at_rows(fallen, first)))
 
     def _greatest_offset(self) -> Matrix:
         """The greatest consumer offset of each window; looked for in the columns where one went back only."""
@@ -256,7 +266,8 @@ class VerdictWindows:
         """Per sample, the row where its verdict's condition begins: the last sample that showed otherwise."""
         is_stop, is_warn = (self._codes == code(verdict) for verdict in (Verdict.STOP, Verdict.WARN))
         otherwise = np.where(is_stop, np.maximum(self._last_at_zero, self._last_moved), self._last_allowed)
-        otherwise = np.where(is_warn, np.maximum(otherwise, self._last_fell), otherwise)
+        fell = np.minimum(self._last_fell, self.extents.firsts)
+        otherwise = np.where(is_warn, np.maximum(otherwise, fell), otherwise)
         return np.maximum(otherwise, self.extents.run)
 
     @cached_property

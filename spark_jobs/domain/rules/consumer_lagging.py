@@ -8,7 +8,7 @@ import numpy as np
 
 from spark_jobs.domain.diagnosis.diagnoses import times_of
 from spark_jobs.domain.diagnosis.measure import commits_of, pulling_by_hand
-from spark_jobs.domain.diagnosis.pulls import Pulled, are_unanswered, pulls_are_limit
+from spark_jobs.domain.diagnosis.pulls import Pulled, are_unanswered, pulls_are_limit, skipped
 from spark_jobs.domain.diagnosis.scaling import who_left
 from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
@@ -22,14 +22,14 @@ from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.statuses import Verdict
 from spark_jobs.domain.model.window import SECOND, common, without
-from spark_jobs.domain.phrases import count
+from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.standing import BEHIND, ON_TOP
 from spark_jobs.domain.status.time_left import COMMIT_SECONDS
 
 FALLING_BEHIND, PULLS, PULLS_BY_HAND = "FALLING_BEHIND", "PULLS", "PULLS_BY_HAND"
-PULL_THREADS, UNANSWERED = "PULL_THREADS", "UNANSWERED"
+PULL_THREADS, UNANSWERED, FILTERED_SLOWLY = "PULL_THREADS", "UNANSWERED", "FILTERED_SLOWLY"
 #: `DefaultLitePullConsumer.pullThreadNums` by default: each pull keeps one until it is answered.
 _PULL_THREADS = 20
 
@@ -69,14 +69,17 @@ def _span_hits(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan)
     for (start, end), client_id in product([*parts], progress.owner_ids(span.place)):
         if start < end:
             cause, pulled = _cause(step, client_id or "", queue, start, end)
+            filtered = _filtered(step, progress, start, end) if cause == FALLING_BEHIND else None
             yield RuleHit(
-                *(start, end, cause, queue.topic),
+                *(start, end, FILTERED_SLOWLY if filtered else cause, queue.topic),
                 queue=queue_at(progress, span.place, BEHIND),
                 implicated=client_id,
                 minimum_seconds=step.settings.thresholds.stalled_after_seconds,
                 weight=span.lag_last,
                 measures=measures | (pulled._asdict() if pulled else {}),
-                hint=_hint(pulled, is_on_top=is_handed_out(step, progress.interval)) or who_left(step, start, end),
+                hint=filtered
+                or _hint(pulled, is_on_top=is_handed_out(step, progress.interval))
+                or who_left(step, start, end),
             )
 
 
@@ -92,6 +95,21 @@ def _cause(step: AuditedStep, client_id: str, queue: MessageQueue, start: int, e
     return PULL_THREADS if is_short else PULLS_BY_HAND, None
 
 
+def _filtered(step: AuditedStep, progress: IntervalProgress, start: int, end: int) -> str | None:
+    """A sentence on what the group subscribes to, if brokers skip most of what its idle members ask for."""
+    topic = progress.interval.topic
+    rates = skipped(step, progress.interval.client_ids, topic, start, end) if progress.is_filtered else None
+    if rates is None:
+        return None
+    states = (span.state for of_broker in step.memberships.values() for span in of_broker)
+    expressions = {expression for state in states for name, expression in state.subscriptions if name == topic}
+    consumed, advanced = rates
+    return (
+        f"The group subscribes to {names_text(sorted(expressions))}: its members are idle and consume {consumed:,.1f} "
+        f"messages a second, while its offsets advance by {advanced:,.0f}."
+    )
+
+
 def _is_short_of_threads(client: ClientHistory | None, queue: MessageQueue, start: int, end: int) -> bool:
     """Return whether a client that pulls by hand has more queues than threads for pulls, and mostly nothing of the
     queue in hand. Source: `DefaultLitePullConsumerImpl.PullTaskImpl`.
@@ -105,7 +123,7 @@ def _is_short_of_threads(client: ClientHistory | None, queue: MessageQueue, star
 
 
 def _grows_since(step: AuditedStep, queue: MessageQueue, span: VerdictSpan) -> int:
-    """The last sample of a span that shows as little as its first, which is never more than what follows."""
+    """The last sample of a span that shows as little as its first."""
     samples = step.history.offsets[queue.topic]
     rows = samples.inside(span.start, span.end)
     lag = samples.lag[rows, samples.columns[queue[1:]]]
@@ -137,7 +155,7 @@ RULE = Rule(
     name="CONSUMER_LAGGING",
     ended="the group no longer fell behind",
     headline="Consumers of {groups} cannot keep up with {queues}",
-    meaning="The consumer is slower than the producers. It makes progress, but its lag never decreased in the window.",
+    meaning="The consumer is slower than the producers. It makes progress, but its lag grows.",
     decided_by="[Verdict](../replay.md#progress-and-verdicts) WARN for `stalled_after_seconds`, in a queue with an "
     "owner, or an unknown one (POP, a proxy, not replayable).",
     causes={
@@ -161,6 +179,15 @@ RULE = Rule(
             "(consumerTimeoutMillisWhenSuspend), and pulls again. Look in its log for pulls that time out, and at the "
             "broker and the network between them. A broker 5.0.0 does not answer while the client's connection is full "
             "(RocketMQ issue #5066): upgrade it. More consumers or threads do not help.",
+        ),
+        FILTERED_SLOWLY: Cause(
+            "the same, while the group filters, its members' threads are mostly idle, and its offsets advance by ten "
+            "times what they consume, or more",
+            "The broker skips what the group does not subscribe to more slowly than messages come: it scans at most "
+            "800 of them for one request. The listener is not the limit, and threads do not help. Send the group's "
+            "messages to a separate topic, or look at what raised the traffic. With POP, upgrade brokers before 5.3.1, "
+            "which leave a request waiting although more is to be scanned (RocketMQ issue #8472).",
+            "Brokers filter {queues} for {groups} more slowly than messages come",
         ),
         PULL_THREADS: Cause(
             "the application decides when to pull, and the owner has more than 20 queues and mostly nothing of this "

@@ -268,12 +268,12 @@ def _most_of(growth: Growth, stood: Iterable[Diagnosis]) -> Diagnosis | None:
 
 
 def _is_about_all(limit: Limit, signs: Iterable[tuple[Limit, Finding]], members: Collection[str]) -> bool:
-    """Return whether the findings of a limit are about all members, or about what every member may pop again. No
+    """Return whether the findings of a limit are about all members, or about what every member may pop. No
     connection matters to queues that have no owner.
     """
     named = set().union(*(finding.evidence.client_ids for other, finding in signs if other is limit))
     about_members = len(members) > 0 and set(members) <= named and limit is not Limit.RECONNECTS
-    return limit is Limit.REDELIVERIES or about_members
+    return limit in (Limit.REDELIVERIES, Limit.FILTERED) or about_members
 
 
 def _readable(progress: IntervalProgress) -> int:

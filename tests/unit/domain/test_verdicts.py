@@ -173,6 +173,22 @@ def test_verdicts_and_their_spans(first: str, samples: str, worst: str, told: st
     assert sorted({since // SECOND for since, _ in oracle.stuck}) == since
 
 
+@pytest.mark.parametrize(
+    ("samples", "told"),
+    [
+        ("9/1 19/2 29/15 39/16 49/17 59/18 69/19 79/32 89/33", "WARN 0-110"),  # it falls by 3 at times
+        ("21/1 32/2 42/34 53/35 64/36 75/37 86/70 97/71 108/72", ""),  # it falls by 22, and grows by 8
+        ("9/1 19/2 29/15 69/16 69/17 69/18 69/19", ""),  # it grows between one pair of samples
+    ],
+)
+def test_a_lag_that_falls_at_times_grows_if_it_does_so_mostly_and_by_more(samples: str, told: str) -> None:
+    (found,) = sliding(of_queue(course(samples)))
+    assert ", ".join(f"{span.verdict} {seconds(span.start):g}-{seconds(span.end):g}" for span in found.spans) == told
+    assert found.verdicts == ["WARN" if told else "OK"]
+    oracle = by_oracle(course(samples), Limits(5, window=40 * SECOND, window_samples=3, max_gap=30 * SECOND))
+    assert oracle.worst == found.verdicts[0]
+
+
 def test_every_queue_has_its_own_verdict_and_its_own_samples() -> None:
     """Of the queues of the interval, in its order: one that nobody read, and the columns in another order."""
     interval = replayed(0, 3600, {("a", 0): (0,), ("b", 0): (0,), ("b", 1): (0,)})
