@@ -150,7 +150,9 @@ def _interval_progress(
         chosen = slice(None) if own_columns == list(range(len(columns))) else np.array(own_columns, np.int64)
         began = owned_since.get((interval.start, interval.view), {})
         since = np.array([began.get(queues[place], interval.start) for place in places], dtype=np.int64)
-        windows = VerdictWindows(pairs.samples, chosen, since=since, start=start, end=end, settings=settings)
+        windows = VerdictWindows(
+            pairs.samples, chosen, since=since, start=start, end=end, settings=settings, is_filtered=is_filtered
+        )
         spans = windows.spans(places)
         own_pairs = pairs.part(pairs.samples.inside(start, end), chosen)
         read = _measures(own_pairs, pairs.rows, chosen, windows if spans else None)

@@ -69,7 +69,8 @@ class Extents(NamedTuple):
 
 class VerdictWindows:
     """The verdicts of one interval's queues. Matrices are the snapshots until `end` × the columns asked for, each with
-    samples from its `since` on; windows end at samples from `start` on, which is the row `first_row`.
+    samples from its `since` on; windows end at samples from `start` on, which is the row `first_row`. `is_filtered`: the
+    offsets move by what a broker scans at a time, so that a lag that grows falls now and then.
     """
 
     def __init__(
@@ -81,7 +82,9 @@ class VerdictWindows:
         start: int,
         end: int,
         settings: AuditSettings,
+        is_filtered: bool = False,
     ) -> None:
+        self.is_filtered = is_filtered
         self._samples, self._rows, self._columns = samples, samples.inside(int(since.min()), end), columns
         self.since, self.start, self.end, self.settings = since, start, end, settings
         self.times = samples.times[self._rows]
@@ -237,7 +240,7 @@ class VerdictWindows:
             (self.offset < self._greatest_offset(), Verdict.REWIND),
             (self._last_allowed >= first, Verdict.OK),
             (self._last_moved <= first, Verdict.STALL),
-            ((self._last_fell <= first) | self._grows, Verdict.WARN),
+            ((self._last_fell <= first) | (self.is_filtered and self._grows), Verdict.WARN),
             (np.True_, Verdict.OK),
         ]
         codes = np.select([holds for holds, _ in conditions], [np.int64(code(verdict)) for _, verdict in conditions])

@@ -146,7 +146,8 @@ def test_nothing_is_lost_or_said_twice(disk: Path, tmp_path: Path) -> None:
         time.sleep(30)  # what the last step opened is sent
         beside.watch.process.terminate()
         assert beside.watch.process.wait(60) == 0
-        assert beside.begun == 2
+        # After ten errors in a row, such as while the source is gone for five minutes, a process ends by itself.
+        assert beside.begun in (2, 3)
         sent = service.got
 
     undisturbed = Warehouse.parse(str(tmp_path / "undisturbed"))

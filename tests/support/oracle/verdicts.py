@@ -108,11 +108,10 @@ def _begin(run: Sequence[ObservedNeighbor], limits: Limits) -> int | None:
 def _evaluate(run: Sequence[ObservedNeighbor], window: Sequence[ObservedNeighbor], allowed_lag: int) -> Evaluated:
     """`run`: the window, and what came before it without a gap. Since when: the last sample that showed otherwise."""
     verdict = _verdict(run, window, allowed_lag)
-    falls = [min(at, window[0].at) for at in _falls(run)]
     others = {
         "STOP": [*_moves(run), *(sample.at for sample in run if sample.lag == 0)],
         "STALL": [sample.at for sample in run if sample.lag <= allowed_lag],
-        "WARN": [*falls, *(sample.at for sample in run if sample.lag <= allowed_lag)],
+        "WARN": [*_falls(run), *(sample.at for sample in run if sample.lag <= allowed_lag)],
     }
     return Evaluated(window[-1].at, verdict, max([run[0].at, *others.get(verdict, [])]))
 
@@ -130,14 +129,7 @@ def _verdict(run: Sequence[ObservedNeighbor], window: Sequence[ObservedNeighbor]
         return "OK"
     if len(set(offsets)) == 1:
         return "STALL"
-    return "OK" if _falls(window) and not _grows(lags) else "WARN"
-
-
-def _grows(lags: Sequence[int]) -> bool:
-    """Whether more was left than before at most samples, and at the end by more than it ever fell in between."""
-    changes = [after - before for before, after in pairwise(lags)]
-    fallen = -sum(change for change in changes if change < 0)
-    return 2 * sum(change > 0 for change in changes) > len(changes) and lags[-1] - lags[0] > fallen
+    return "OK" if _falls(window) else "WARN"
 
 
 def _moves(samples: Sequence[ObservedNeighbor]) -> list[int]:

@@ -52,8 +52,10 @@ def progress(
     return topic_progress(intervals or [SHORT], read, settings.window(START), settings)
 
 
-def sliding(read: OffsetSamples, *intervals: RebalanceInterval) -> list[IntervalProgress]:
-    return progress(read, *(intervals or [INTERVAL]), settings=SLIDING)
+def sliding(
+    read: OffsetSamples, *intervals: RebalanceInterval, is_filtered: bool = False
+) -> list[IntervalProgress]:
+    return progress(read, *(intervals or [INTERVAL]), settings=SLIDING, is_filtered=is_filtered)
 
 
 def by_oracle(samples: Mapping[int, str], limits: Limits) -> Spans:
@@ -181,12 +183,12 @@ def test_verdicts_and_their_spans(first: str, samples: str, worst: str, told: st
         ("9/1 19/2 29/15 69/16 69/17 69/18 69/19", ""),  # it grows between one pair of samples
     ],
 )
-def test_a_lag_that_falls_at_times_grows_if_it_does_so_mostly_and_by_more(samples: str, told: str) -> None:
-    (found,) = sliding(of_queue(course(samples)))
+def test_a_filtered_lag_that_falls_at_times_grows_if_it_does_so_mostly_and_by_more(samples: str, told: str) -> None:
+    """A broker skips so many messages at a time."""
+    (found,) = sliding(of_queue(course(samples)), is_filtered=True)
     assert ", ".join(f"{span.verdict} {seconds(span.start):g}-{seconds(span.end):g}" for span in found.spans) == told
     assert found.verdicts == ["WARN" if told else "OK"]
-    oracle = by_oracle(course(samples), Limits(5, window=40 * SECOND, window_samples=3, max_gap=30 * SECOND))
-    assert oracle.worst == found.verdicts[0]
+    assert not sliding(of_queue(course(samples)))[0].spans
 
 
 def test_every_queue_has_its_own_verdict_and_its_own_samples() -> None:
