@@ -28,6 +28,7 @@ from spark_jobs.domain.rules.not_retried import (
     not_retried,
     reported,
 )
+from spark_jobs.domain.rules.pulled_again import PULLED_AGAIN, pulled_again
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.standing import cause_of, hit_of
@@ -60,13 +61,14 @@ _NONE_CAME_BACK = (
 def hits(step: AuditedStep) -> Iterator[RuleHit]:
     """One per (client, topic, snapshot) that shows a failing listener, one condition per topic; where no client shows
     one, one per queue of the retry topic, one condition per group; those of listeners that reject less, and of
-    `not_retried`; and one for the messages that were given up.
+    `not_retried` and `pulled_again`; and one for the messages that were given up.
     """
     retried = list(_retried_in_place(step))
     listener_hits = list(_listener_hits(step, retried))
     yield from retried
     yield from listener_hits or (() if retried else _retry_hits(step))
     yield from _some_fail(step)
+    yield from pulled_again(step)
     given_up = dead_letters(step)
     # That nothing came back all the time, the findings about listeners say.
     if _retries(step) and not ((listener_hits or retried) and _none_came_back(step)):
@@ -246,6 +248,12 @@ def _detail(finding: Finding) -> str:
         about = float(f"{measures['not_retried']:.2g}")
         is_alone = finding.cause == RETRIED_IN_PART or _broker(finding) is not None
         texts = [f"about {about:,.0f} messages" if is_alone else f"about {about:,.0f} messages of one of them"]
+    elif finding.cause == PULLED_AGAIN:
+        rates = (finding.evidence.measured[name] for name in ("consumed_per_second", "different_per_second"))
+        consumed, different = (float(rate or 0) for rate in rates)
+        texts = [f"one consumes {consumed:,.0f} messages/s, at most {different:,.1f} of them different"]
+        if different:
+            texts.append(f"each about {consumed / different:,.0f} times")
     elif finding.cause == GIVEN_UP:
         texts = [count(measures["dead_letters"], "message")]
     if measures.get("sent_back"):
@@ -255,9 +263,9 @@ def _detail(finding: Finding) -> str:
 
 
 def _broker(finding: Finding) -> str | None:
-    """The only broker that does not deliver what is delayed; None: there is no such broker."""
+    """The only broker that does not deliver what is delayed, or delivers again; None: there is no such broker."""
     of_queues = {queue.broker_name for queue in finding.evidence.queues}
-    return of_queues.pop() if finding.cause == NOT_RETRIED and len(of_queues) == 1 else None
+    return of_queues.pop() if finding.cause in (NOT_RETRIED, PULLED_AGAIN) and len(of_queues) == 1 else None
 
 
 def _sent_back_time(step: AuditedStep) -> tuple[int, int, str]:
@@ -367,6 +375,14 @@ RULE = Rule(
             "(RocketMQ issue #2357, fixed in 4.9.0): look at its log and its failover. Or somebody sent the dead "
             "letters again. Listeners must tolerate duplicates.",
             headline="Messages come back to {groups} that no consumer sent back",
+        ),
+        PULLED_AGAIN: Cause(
+            "for twice `verdict_window_seconds` (300) a member consumes at least twice as many messages as waited in "
+            "its queues or were produced, and no offset goes back",
+            "Offsets look right, but the broker seems to send the pulls of these queues back. Look at it, above all at "
+            "tiered storage (RocketMQ issue #7363), and in the client's log for `[BUG] pull message result maybe data "
+            "wrong`. Listeners must tolerate duplicates. More consumers do not help.",
+            headline="{members} in {groups} {members:consumes|consume} messages of {queues} again and again",
         ),
         NOT_RETRIED: Cause(
             "clients report failures, and nothing comes into the retry queue of their broker, which had messages "

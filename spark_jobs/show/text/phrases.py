@@ -217,6 +217,7 @@ _PHRASES: Mapping[str, str] = {
     "consumed_again": "{:message} consumed again",
     "consumed_again_max": "at most {:message} with what samples do not show",
     "consumed_per_second": "{} messages/s consumed",
+    "different_per_second": "at most {} different ones/s",
     "failed_per_second": "{} messages/s failed",
     "failed_percent": "{} % of all",
     "sent_back": "{:message} sent back",
