@@ -69,8 +69,8 @@ class Extents(NamedTuple):
 
 class VerdictWindows:
     """The verdicts of one interval's queues. Matrices are the snapshots until `end` × the columns asked for, each with
-    samples from its `since` on; windows end at samples from `start` on, which is the row `first_row`. `is_filtered`: the
-    offsets move by what a broker scans at a time, so that a lag that grows falls now and then.
+    samples from its `since` on; windows end at samples from `start` on, which is the row `first_row`. `is_filtered`:
+    the offsets move by what a broker scans at a time, so that a lag that grows falls now and then.
     """
 
     def __init__(

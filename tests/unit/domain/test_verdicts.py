@@ -52,10 +52,8 @@ def progress(
     return topic_progress(intervals or [SHORT], read, settings.window(START), settings)
 
 
-def sliding(
-    read: OffsetSamples, *intervals: RebalanceInterval, is_filtered: bool = False
-) -> list[IntervalProgress]:
-    return progress(read, *(intervals or [INTERVAL]), settings=SLIDING, is_filtered=is_filtered)
+def sliding(read: OffsetSamples, *intervals: RebalanceInterval) -> list[IntervalProgress]:
+    return progress(read, *(intervals or [INTERVAL]), settings=SLIDING)
 
 
 def by_oracle(samples: Mapping[int, str], limits: Limits) -> Spans:
@@ -185,7 +183,7 @@ def test_verdicts_and_their_spans(first: str, samples: str, worst: str, told: st
 )
 def test_a_filtered_lag_that_falls_at_times_grows_if_it_does_so_mostly_and_by_more(samples: str, told: str) -> None:
     """A broker skips so many messages at a time."""
-    (found,) = sliding(of_queue(course(samples)), is_filtered=True)
+    (found,) = topic_progress([INTERVAL], of_queue(course(samples)), SLIDING.window(START), SLIDING, is_filtered=True)
     assert ", ".join(f"{span.verdict} {seconds(span.start):g}-{seconds(span.end):g}" for span in found.spans) == told
     assert found.verdicts == ["WARN" if told else "OK"]
     assert not sliding(of_queue(course(samples)))[0].spans
