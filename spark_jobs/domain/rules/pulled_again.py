@@ -70,9 +70,12 @@ def _owned(step: AuditedStep, client: ClientHistory, topic: str) -> set[Place]:
 def _repeated(
     step: AuditedStep, client: ClientHistory, topic: str, samples: OffsetSamples, owned: set[Place]
 ) -> Mapping[Time, _Rates]:
-    """The windows of twice `verdict_window_seconds` in which the client consumed several times what can have come."""
+    """The windows of twice `verdict_window_seconds` in which the client consumed several times what can have come; that
+    of a shorter step begins before it.
+    """
     window, length = step.window, 2 * step.settings.thresholds.verdict_window_seconds * SECOND
-    times = ((start, start + length) for start in range(window.start, window.end - length + 1, length))
+    first = min(window.start, window.end - length)
+    times = ((start, start + length) for start in range(first, window.end - length + 1, length))
     if not owned <= samples.columns.keys():
         return {}
     columns = [samples.columns[place] for place in owned]
