@@ -27,8 +27,8 @@ NOT_IN_HALF_HOURS = (
 #: of a job (133), of consumers that come later (02), of past use (74), of shares of producers (27, 119, 151, 170) or of
 #: failures (19, 38), that one message is all that is late (21), whose load makes a listener busy (164), that a topic
 #: was there (184), where an offset had been (09, 196), or that nothing, or a part only, came back for as long as it
-#: takes (200, 211, 232), or that a wait for locks lasts (235). Two ends and a beginning are some seconds off (07, 80, 124), and a step that ends in an absence
-#: does not know who comes back (32, 155).
+#: takes (200, 211, 232), or that a wait for locks lasts (235). Two ends and a beginning are some seconds off (07, 80,
+#: 124), and a step that ends in an absence does not know who comes back (32, 155).
 NOT_IN_FIVE_MINUTES = (
     *NOT_IN_HALF_HOURS,
     *("02", "07", "09", "119", "124", "133", "151", "155", "164", "170", "184", "196", "200", "211"),
