@@ -254,7 +254,7 @@ def _reported(
         "process": "ANSWERS",
         "holds": len(samples.times) > _MOST * reporting if reporting else None,
         "orderly": is_orderly,
-        "lock": _lock(standing, reports, is_orderly),
+        "lock": _lock(standing, reports, is_orderly) if len(samples.times) else None,
     }
     if not len(samples.times):
         return facts
