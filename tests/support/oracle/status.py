@@ -81,16 +81,18 @@ def last_replayed(clipped: Iterable[RebalanceInterval]) -> RebalanceInterval | N
 
 def counts(ends: Sequence[TopicEnd], clipped: Iterable[RebalanceInterval]) -> Counts:
     """Members of the topic that was replayed last; the queues of all topics, retry topics aside. Of a group that was
-    not replayed, or broadcast later, the members that did so last, by the broker that lists the most connections, then
-    ids.
+    not replayed, or broadcast later, the members that brokers listed last, by the one with the most connections, then
+    ids; proxies alone know those that they connect.
     """
-    broadcasting = [interval for interval in clipped if interval.reason == "BROADCASTING"]
+    every = list(clipped)
+    broadcasting = [interval for interval in every if interval.reason == "BROADCASTING"]
     ends = [each for each in ends if all(each.interval.end >= interval.end for interval in broadcasting)]
     if not ends:
-        if not broadcasting:
+        listing = [each for each in every if each.members and each.reason != "CONSUMED_THROUGH_PROXY"]
+        if not listing:
             return Counts(*[None] * 7)
-        last = max(interval.end for interval in broadcasting)
-        lists = [[one.client_id for one in each.members] for each in broadcasting if each.end == last]
+        last = max(interval.end for interval in listing)
+        lists = [[one.client_id for one in each.members] for each in listing if each.end == last]
         listed = max(lists, key=lambda ids: (len(ids), len(set(ids)), ids))
         return Counts(len(listed), len(set(listed)), *[None] * 5)
     _, members, distinct, connected = max(
