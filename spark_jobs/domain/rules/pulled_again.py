@@ -58,13 +58,22 @@ def pulled_again(step: AuditedStep) -> Iterator[RuleHit]:
 
 
 def _owned(step: AuditedStep, client: ClientHistory, topic: str) -> set[Place]:
-    """The queues of the topic that the client says it has at any time of the step; empty: a report lacks them."""
-    codes = np.unique(client.series.codes[client.series.inside(step.window.start, step.window.end)])
+    """The queues of the topic that the client says it has at any time; empty: a report lacks them."""
+    codes = np.unique(client.series.codes[client.series.inside(_first(step), step.window.end)])
     states = [client.series.states[code] for code in codes.tolist()]
     if any(state.answered and state.owned is None for state in states):
         return set()
     every = (queue for state in states for queue in state.owned or ())
     return {(queue.broker_name, queue.queue_id) for queue in every if queue.topic == topic}
+
+
+def _length(step: AuditedStep) -> int:
+    return 2 * step.settings.thresholds.verdict_window_seconds * SECOND
+
+
+def _first(step: AuditedStep) -> int:
+    """The start of the first window."""
+    return min(step.window.start, step.window.end - _length(step))
 
 
 def _repeated(
@@ -73,9 +82,8 @@ def _repeated(
     """The windows of twice `verdict_window_seconds` in which the client consumed several times what can have come; that
     of a shorter step begins before it.
     """
-    window, length = step.window, 2 * step.settings.thresholds.verdict_window_seconds * SECOND
-    first = min(window.start, window.end - length)
-    times = ((start, start + length) for start in range(first, window.end - length + 1, length))
+    window, length = step.window, _length(step)
+    times = ((start, start + length) for start in range(_first(step), window.end - length + 1, length))
     if not owned <= samples.columns.keys():
         return {}
     columns = [samples.columns[place] for place in owned]
