@@ -124,7 +124,7 @@ def _outcome(line: Line, cluster: str | None, draft: _Draft) -> Outcome:
     draft.table = kind.table
     captured_at = _read_key(fields, kind, cluster, draft.key)
     if draft.key.get("consumer_group") in PREDEFINED_GROUPS:
-        return NoObservation(line, kind_name, "its tools share the group, which has no backlog")
+        return NoObservation(line, kind_name, "RocketMQ's own tools share the group")
     columns = _columns(fields, kind, draft.key)
     if columns is None:
         return NoObservation(line, kind_name, fields.required("error", text))

@@ -82,7 +82,7 @@ class VerdictWindows:
         start: int,
         end: int,
         settings: AuditSettings,
-        is_filtered: bool = False,
+        is_filtered: bool,
     ) -> None:
         self.is_filtered = is_filtered
         self._samples, self._rows, self._columns = samples, samples.inside(int(since.min()), end), columns

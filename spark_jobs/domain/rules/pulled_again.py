@@ -99,7 +99,14 @@ def _rates(
     The different ones are at most those from the first committed offset of its queues to their last end. What a member
     reports is summed up over less time, and without failures, which are retried.
     """
-    seen = samples.inside(*time)
+    seen, statuses = samples.inside(*time), status_samples(client)
+    rows = rows_of(client, topic, *time)
+    if seen.start == seen.stop or not len(rows):
+        return None
+    first, last = samples.consumed_to[seen.start, columns], samples.end_offset[seen.stop - 1, columns]
+    most = (statuses.consumed_tps - statuses.failed_tps)[rows].max() * (time[1] - time[0]) / SECOND
+    if (first != UNKNOWN).all() and (last != UNKNOWN).all() and most < _TIMES * (last - first).sum():  # as mostly
+        return None
     committed, ends = samples.consumed_to[seen][:, columns], samples.end_offset[seen][:, columns]
     known = ((committed != UNKNOWN) & (ends != UNKNOWN)).all(axis=1)
     at, committed, ends = samples.times[seen][known], committed[known], ends[known]
@@ -107,7 +114,7 @@ def _rates(
         return None
     start, end = int(at[0]), int(at[-1])
     # What is consumed after an offset went back is reported before a sample shows that.
-    statuses, rows = status_samples(client), rows_of(client, topic, start + _REPORTED, end - step.settings.cadence)
+    rows = rows_of(client, topic, start + _REPORTED, end - step.settings.cadence)
     if not len(rows):
         return None
     reported_at = client.series.times[statuses.snapshot[rows]]

@@ -451,7 +451,7 @@ def test_clusters_before_the_one_that_is_not_delivered_are_not_sent_again(servic
 
 
 def test_nothing_is_sent_that_cannot_be_recorded(service: Service, published: Path) -> None:
-    """In spite of `capfd`, which could write nothing either, by the function that the command calls."""
+    """By the function that the command calls: pytest could not write what the command prints."""
     sent: list[Message] = []
     with no_room(), pytest.raises(OSError, match="File too large"):
         send_notices(delta_tables(str(published)), NoticeRequest(), sent.append)
