@@ -8,7 +8,7 @@ import sys
 import textwrap
 import traceback
 from argparse import SUPPRESS, Action, ArgumentError, ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from typing import Any, NoReturn
 
@@ -39,14 +39,14 @@ def main(argv: Sequence[str]) -> int:
 def _run(argv: Sequence[str]) -> int:
     arguments = Namespace(debug=False)
     try:
-        parser = build_parser()
         if "_ARGCOMPLETE" in os.environ:
             import argcomplete
 
-            argcomplete.autocomplete(parser)  # answers the shell, and ends this process
+            argcomplete.autocomplete(build_parser())  # answers the shell, and ends this process
         words = with_environment(argv, os.environ)
         check_names(words, COMMANDS)
-        arguments = parser.parse_args(words or ["--help"])
+        # Only the options of that command: those of all take longer than many an answer.
+        arguments = build_parser(COMMANDS.keys() & words[:1]).parse_args(words or ["--help"])
         _configure_logging(logging.INFO if arguments.verbose else logging.WARNING)
         _prepare_terminal(arguments)
         for line in filters_from_environment(argv, os.environ):
@@ -173,8 +173,8 @@ class _Completion(Action):
         parser.exit()
 
 
-def build_parser() -> ArgumentParser:
-    """The parser of all commands; each takes the options that it names, and the common ones."""
+def build_parser(names: Iterable[str] = COMMANDS) -> ArgumentParser:
+    """The parser of these commands; each takes the options that it names, and the common ones."""
     ending = f"{_ENVIRONMENT}\n\n{list_of_exit_codes()}"
     epilog = f"{list_of_commands()}\nrebalance-audit COMMAND --help shows its options and examples\n{ending}"
     parser = _Parser(
@@ -184,7 +184,8 @@ def build_parser() -> ArgumentParser:
     completion = "print what a shell evaluates to complete commands and options, and exit"
     parser.add_argument("--completion", action=_Completion, choices=("bash", "zsh", "fish"), help=completion)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND", dest="name", help=SUPPRESS, prog=parser.prog)
-    for name, command in COMMANDS.items():
+    for name in names:
+        command = COMMANDS[name]
         examples = (f"  {parser.prog} {name} {example}".rstrip() for example in command.examples)
         epilog = "\n".join(("examples:", *examples, "", ending))
         summary = command.summary

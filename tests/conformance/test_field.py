@@ -31,6 +31,15 @@ RECORDINGS = ROOT / "tests" / "data" / "field"
 ANSWERS = {file.stem: yaml.safe_load(file.read_text("utf-8")) for file in Path(__file__).parent.glob("field/*.yaml")}
 HOUR = Interval.parse("2026-11-21T02:00/2026-11-21T03:00")
 INTERVAL_SECONDS = 20
+#: In every third case, unless slow tests run: what takes as long as all the rest.
+in_every_third_case = pytest.mark.parametrize(
+    "number",
+    [
+        each if place % 3 == 0 else pytest.param(each, marks=pytest.mark.slow)
+        for place, each in enumerate(sorted(ANSWERS))
+    ],
+    scope="module",
+)
 Case = Mapping[str, Any]
 Said = Callable[..., str]
 
@@ -107,22 +116,14 @@ def test_a_queue_has_one_cause(number: str, steps: list[EvaluatedStep]) -> None:
     assert queues or first == "none" or first.get("rule") not in STANDING_RULES
 
 
+@in_every_third_case
 def test_every_answer_names_one_backlog(said: Said) -> None:
     assert_one_backlog(said, moment("02:30:30").isoformat())
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        each if place % 3 == 0 else pytest.param(each, marks=pytest.mark.slow)
-        for place, each in enumerate(sorted(ANSWERS))
-    ],
-    scope="module",
-)
+@in_every_third_case
 def test_every_sentence_has_a_translation(number: str, said: Said) -> None:
-    """Of all incidents, of the answers about more consumers, and of an explanation of the first group. In every third
-    case, unless slow tests run.
-    """
+    """Of all incidents, of the answers about more consumers, and of an explanation of the first group."""
     groups = said("status", "--all", "--json", "--language", "zh")
     documents = [groups, said("incidents", "--json", "--language", "zh")]
     first = json.loads(groups)["groups"][0]["consumer_group"]
