@@ -121,6 +121,20 @@ def audit(spark: SparkSession, target: Target) -> Act:
     return act
 
 
+def audit_steps(spark: SparkSession, target: Target) -> Act:
+    """A run for each step of the configuration's length, one after the other, as `watch` does."""
+
+    def act() -> Mapping[str, float]:
+        longest = 0.0
+        for step in target.configuration.grid.steps(target.interval):
+            began = time.perf_counter()
+            run(spark, target.warehouse, RunSpec(step), target.configuration)
+            longest = max(longest, time.perf_counter() - began)
+        return {"longest": longest}
+
+    return act
+
+
 def of_steps(name: str, work: Work) -> Prepare:
     """The `work` on the steps of each group: plain Python, in processor time of all workers together."""
 
@@ -224,6 +238,7 @@ def _throw_away(frame: DataFrame) -> None:
 ACTIONS: Mapping[str, Prepare] = {
     "scan": scan,
     "audit": audit,
+    "audit_steps": audit_steps,
     "strategies": of_steps("strategies", _compared),
     "backlog": of_steps("backlog", _waiting),
     "inference": inference,

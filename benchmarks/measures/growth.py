@@ -7,6 +7,7 @@ from benchmarks.bench import Bench
 from benchmarks.errors import NotMeasuredError
 from benchmarks.fleet import FLAP_MS, Fleet
 from benchmarks.measure import CallResults
+from benchmarks.times import Times
 from spark_jobs.domain.model.intervals import Interval
 
 
@@ -40,6 +41,20 @@ def month_by_day(bench: Bench) -> CallResults:
     targets = [bench.target(name, _last_hour(fleet)) for name, fleet in fleets.items()]
     of_day, of_month = bench.times("audit", targets)
     return CallResults.ratio(of_month, of_day, f"{day.groups} groups")
+
+
+def short_steps(bench: Bench) -> CallResults:
+    """Runs over the steps of five minutes of two hours, in one process, ÷ one run over the two hours; of one hour where
+    the history is no longer.
+    """
+    hours = min(bench.full_fleet.hours, 2)
+    bench.make({"short": replace(bench.full_fleet, hours=hours)})
+    bench.say(f"auditing {hours} hours in steps of five minutes, and at once")
+    of_steps = bench.perform("audit_steps", [bench.target("short", configuration={"step_seconds": 300})]).result
+    (at_once,) = bench.times("audit", [bench.target("short")])
+    longest = max(stages["longest"] for stages in of_steps["stages"][0])
+    notes = f"{bench.full_fleet.groups} groups, {hours * 12} steps", f"the longest {longest:.1f} s"
+    return CallResults.ratio(Times(of_steps["seconds"][0]), at_once, *notes)
 
 
 def with_sightings(bench: Bench) -> CallResults:
