@@ -22,7 +22,7 @@ def demo_command(arguments: Namespace) -> int:
         result, incidents, report = demo(spark, warehouse, files, say)
     show_result(result, warehouse, incidents)
     show_warnings(result)
-    print(f"The report is in {printable(from_here(report))}: open it in a browser")
+    print(printable(f"The report is in {from_here(report)}: open it in a browser"))
     show_next_steps(Console(), arguments.warehouse)
     return ExitCode.CLEAN
 

@@ -16,6 +16,6 @@ def report_command(arguments: Namespace) -> int:
         time = time_of(arguments, warehouse)
         page = warehouse.report(arguments.group, cluster=arguments.cluster, **time, detailed=arguments.details)
     page.save(arguments.out)
-    print(f"The report is in {printable(arguments.out)}: open it in a browser")
+    print(printable(f"The report is in {arguments.out}: open it in a browser"))
     show_next("status", arguments.warehouse)
     return ExitCode.CLEAN

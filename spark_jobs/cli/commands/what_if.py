@@ -52,7 +52,7 @@ def what_if_command(arguments: Namespace) -> int:
         show_what_if.show_comparison(Console(), answer)
         _note(answer.group)
         if arguments.html:
-            print(f"The chart of the backlogs is in {printable(arguments.html)}: open it in a browser")
+            print(printable(f"The chart of the backlogs is in {arguments.html}: open it in a browser"))
         names = {"group": answer.group.consumer_group, "cluster": answer.group.cluster}
         show_next("what-if", arguments.warehouse, **names, plan="3")
     return ExitCode.CLEAN
@@ -98,9 +98,9 @@ def _size(arguments: Namespace) -> int:
 
 def _note(group: GroupSteps) -> None:
     if group.is_filtered:
-        print(UNFILTERED)
+        print(printable(UNFILTERED))
     if group.configured.new_room:
-        print(f"New members are in room {printable(group.configured.new_room)}, where --room names no other.")
+        print(printable(f"New members are in room {group.configured.new_room}, where --room names no other."))
 
 
 def _fleet_size(arguments: Namespace, goals: Goals, load: float) -> int:
