@@ -201,11 +201,17 @@ def _stale(client: ClientHistory, thresholds: Thresholds, clock_behind_ms: int) 
 
 
 def _lock_expired(client: ClientHistory, clock_behind_ms: int) -> Mask:
-    """Per process queue, True if an orderly client no longer trusts its lock. Source: ProcessQueue.isLockExpired."""
+    """Per process queue, True if an orderly client no longer trusts its lock. Source: ProcessQueue.isLockExpired.
+
+    It takes no messages then. Go clients before 2025-08 note the time of consuming where they renew a lock
+    (defaultConsumer.lockAll).
+    """
     last_lock, series, snapshots = client.samples.last_lock, client.series, client.samples.snapshots
     orderly = np.array([needs_locks(state) for state in series.states], dtype=bool)[series.codes[snapshots]]
     is_old = (series.times // MILLISECOND)[snapshots] - last_lock - clock_behind_ms > LOCK_LIVES_MS
-    expired: Mask = orderly & (last_lock > 0) & is_old
+    last_consume = client.samples.last_consume
+    consumed_since = is_known(last_consume) & (last_consume > last_lock + LOCK_LIVES_MS)
+    expired: Mask = orderly & (last_lock > 0) & is_old & ~consumed_since
     return expired
 
 

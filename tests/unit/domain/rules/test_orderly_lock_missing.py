@@ -66,14 +66,17 @@ def test_what_consumes_or_has_nothing_to_consume_or_needs_no_lock_waits_for_no_m
     assert without_master(**life | differs) == []
 
 
-def locked_at(ages: list[int | None], *, orderly: bool = True, ids: str = "0 1") -> list[str]:
-    """The hits of a client that calls its queue locked, and renewed the lock so many seconds before each snapshot."""
+def locked_at(ages: list[int | None], *, orderly: bool = True, ids: str = "0 1", consumed: int = 0) -> list[str]:
+    """The hits of a client that calls its queue locked, and renewed the lock so many seconds before each snapshot;
+    it consumed at last so many seconds after that.
+    """
     routes, clients = [], []
     for number, age in enumerate(ages):
         second = 20 * number
         routes.append(route(second, 1) | {"addresses": [("b", int(one), f"h:{one}") for one in ids.split()]})
         last_lock = None if age is None else micros(second - age) // 1000
-        owned = [held("t", 0, second, {"last_lock": last_lock})]
+        last_consume = None if last_lock is None else last_lock + 1000 * consumed
+        owned = [held("t", 0, second, {"last_lock": last_lock, "last_consume": last_consume})]
         clients.append(client(second, consume_orderly=orderly, message_model="CLUSTERING", owned_queues=owned))
     step = recorded_step(clients, read=[offsets(0, (9, 9, 1))], more={ROUTE_SNAPSHOTS: routes})
     return [f"{span(hit)} {hit.cause}" for hit in RULE.hits(step)]
@@ -85,3 +88,8 @@ def test_a_lock_that_is_not_renewed_for_30_s_is_none() -> None:
     assert locked_at([5, 15, 31, 51, 71, 5], orderly=False) == []
     assert locked_at([5, 20, 30, 20, 30, 5]) == []
     assert locked_at([None] * 6) == []
+
+
+def test_a_client_that_consumes_after_30_s_renews_its_lock_without_noting_it() -> None:
+    assert locked_at([5, 35, 55, 75, 95, 5], consumed=31) == []
+    assert locked_at([5, 35, 55, 75, 95, 5], consumed=30) == ["20-100 NOT_LOCKED"]
