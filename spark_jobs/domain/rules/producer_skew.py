@@ -14,7 +14,7 @@ from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, Floats, Matrix, Place
 from spark_jobs.domain.model.message_queue import PERM_WRITE
-from spark_jobs.domain.model.severities import INFO, WARN
+from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.thresholds import Thresholds
 from spark_jobs.domain.model.window import SECOND, Time, common
 from spark_jobs.domain.rules.links import brokers, topics
@@ -122,7 +122,6 @@ def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]
             measures = {"max_over_mean": ratio, "mean": mean, "produced_max": produced}
             measures |= {_HAS_BACKLOG: 1.0} if queue in lagging else {}
             hit = _hit(topic, per_queue, place, HOT_QUEUES, HOT, measures)
-            hit = replace(hit, severity=None if queue in lagging else INFO)
             start, end = _hot_time(step, topic, per_queue, place, produced / mean)
             for client_id in _owners(parts, queue) or [None]:
                 yield replace(hit, start=max(hit.start, start), end=min(hit.end, end), implicated=client_id)
@@ -242,8 +241,7 @@ RULE = Rule(
     detail=lambda finding: finding.subject,
     meaning="Some queues of the topic receive far more messages than the others. More consumers cannot help. Or a "
     "broker receives none, so the owners of its queues idle.",
-    decided_by="Over the step, if queues get at least `skew_messages_per_queue` on average. WARN; INFO if "
-    "no message waits in queues with far more than the others.",
+    decided_by="Over the step, if queues get at least `skew_messages_per_queue` on average. WARN.",
     causes={
         HOT_QUEUES: Cause(
             "these queues get at least `skew_ratio` times the mean; not with POP",
