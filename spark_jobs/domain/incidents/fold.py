@@ -132,12 +132,17 @@ def _number(firsts: Iterable[Thread], rules: Mapping[str, Rule]) -> None:
 
 
 def _roots(conditions: Sequence[Thread], rules: Mapping[str, Rule]) -> dict[Thread, Thread]:
-    """The root of each thread: of its first finding with one (within `LEAD`), else in another group, else itself."""
+    """The root of each thread: of its first finding with one (within `LEAD`), else in another group, else itself; also
+    itself if its worst finding has another cause, which does not follow from that root.
+    """
     thread_by_finding_id = {finding.finding_id: thread for thread in conditions for finding in thread.findings}
     root_of: dict[Thread, Thread] = {}
     for thread in conditions:
         named_roots = (thread_by_finding_id.get(finding.root_finding_id or "") for finding in thread.findings)
-        root_of[thread] = next((root for root in named_roots if root and root.start <= thread.start + LEAD), thread)
+        root = next((root for root in named_roots if root and root.start <= thread.start + LEAD), thread)
+        links = (link for link in rules[thread.identity.rule].follows if link.root == root.identity.rule)
+        follows = thread.worst.root_finding_id or any(link.may_follow(thread.worst.cause) for link in links)
+        root_of[thread] = root if follows else thread
     root_of |= _roots_elsewhere([thread for thread, root in root_of.items() if root is thread], rules)
     for thread in conditions:
         while root_of[root_of[thread]] is not root_of[thread]:

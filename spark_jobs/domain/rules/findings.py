@@ -161,7 +161,7 @@ def _cause_of(finding: Finding, links: Iterable[Follows], indexes: Mapping[Follo
     """The id of the finding that caused this one, which may be a symptom itself."""
     for link in links:
         index = indexes[link]
-        if index and (link.causes is None or finding.cause in link.causes):
+        if index and link.may_follow(finding.cause):
             shared = (root for share in link.shares(finding) for root in index.get(share, ()))
             in_time = (root for root in shared if is_in_time(finding, root, link.within))
             cause = min(in_time, key=lambda root: (root.ended_at <= finding.started_at, *_by_start(root)), default=None)

@@ -29,6 +29,10 @@ class Follows(NamedTuple):
     root_causes: tuple[str, ...] | None = None
     within: int = 0
 
+    def may_follow(self, cause: str | None) -> bool:
+        """Return whether findings with this cause may follow."""
+        return self.causes is None or cause in self.causes
+
     def is_root(self, finding: Finding) -> bool:
         """Return whether findings may follow from this one."""
         return finding.rule == self.root and (self.root_causes is None or finding.cause in self.root_causes)

@@ -205,8 +205,8 @@ ADVICE: dict[Limit, str] = {
     Limit.SUBSCRIPTIONS: "No: members did not subscribe to the same topics, and {peak}. Make all of them subscribe to "
     "the same topics.",
     Limit.ALLOCATION: "No: the strategy or its configuration left queues without an owner, and {peak}. Correct it.",
-    Limit.UNREACHABLE_BROKER: "No: no member was connected to a broker of the topic, and {peak}. Make the broker's "
-    "address reachable, or restart the clients that have not followed it.",
+    Limit.UNREACHABLE_BROKER: "No: members were not connected to the broker of these queues, and {peak}. Make its "
+    "address reachable from their hosts, or restart the clients that have not followed it.",
     Limit.VIEWS_DISAGREE: "No: brokers listed different members, so that members shared the queues differently, and "
     "{peak}. Look at the broker that lists fewer.",
     Limit.UNREADABLE_QUEUES: "No: consumers could not read some queues, and {peak}. Make them readable "
