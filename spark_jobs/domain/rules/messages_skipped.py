@@ -153,13 +153,20 @@ def _lost(step: AuditedStep, topic: str, jump: Jump, tolerance: int) -> int:
 def _cause(step: AuditedStep, progress: IntervalProgress, place: int, jump: Jump) -> str | None:
     """Why an offset that jumped far did so; None: its messages were consumed, or may have been."""
     interval = progress.interval
-    owners = interval.allocation.owner_ids[place] if interval.allocation else ()
-    if not owners:
+    if not (interval.allocation and interval.allocation.owner_ids[place]):
         # Members are listed up to a round before or after their commits are read.
         near = 2 * step.settings.cadence
         alone = interval.start <= jump.before - near and jump.at + near <= interval.end
         return RESET_FORWARD if alone else None
     queue = MessageQueue(interval.topic, *jump.queue)
+    # Where brokers list different members, the owner is that of one list or of the other.
+    at_once = (each for each in step.replayed if each.topic == queue.topic and each.start <= jump.at < each.end)
+    lists = (
+        each.allocation.owner_ids[each.places[jump.queue]]
+        for each in at_once
+        if each.allocation and jump.queue in each.places
+    )
+    owners = set(interval.allocation.owner_ids[place]).union(*lists)
     could = [_could_consume(step, step.history.clients.get(owner), queue, jump) for owner in owners]
     if all(consumed is False for consumed in could):
         return COMMITTED_UNREAD

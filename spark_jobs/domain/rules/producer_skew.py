@@ -103,7 +103,7 @@ def _may_be_skewed(parts: Sequence[IntervalProgress], thresholds: Thresholds) ->
 
 def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]) -> Iterator[RuleHit]:
     """The hits of one topic. Where the broker hands out messages to all members, a hot queue does not matter."""
-    thresholds, per_queue = step.settings.thresholds, production(parts)
+    thresholds, per_queue = step.settings.thresholds, _written_to(step, topic, production(parts))
     brokers = [broker for broker, _ in per_queue.queues]
     topic_skew = skew(brokers, per_queue.produced, thresholds.skew_messages_per_queue)
     if not topic_skew:
@@ -125,6 +125,17 @@ def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]
             start, end = _hot_time(step, topic, per_queue, place, produced / mean)
             for client_id in _owners(parts, queue) or [None]:
                 yield replace(hit, start=max(hit.start, start), end=min(hit.end, end), implicated=client_id)
+
+
+def _written_to(step: AuditedStep, topic: str, per_queue: Production) -> Production:
+    """The same without queues beyond the write queues, into which nothing comes: of a topic that is made smaller."""
+    time = int(per_queue.start.min()), int(per_queue.end.max())
+    of_brokers, is_silent = _write_queues(step, topic, time), per_queue.produced == 0
+    closed = [queue[0] in of_brokers and queue not in of_brokers[queue[0]] for queue in per_queue.queues]
+    kept = np.flatnonzero(~(is_silent & np.array(closed)))
+    queues, start, end, produced, is_complete = per_queue
+    kept_queues = [queues[place] for place in kept.tolist()]
+    return Production(kept_queues, start[kept], end[kept], produced[kept], is_complete[kept])
 
 
 def _lagging(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]) -> Set[Place]:

@@ -13,7 +13,7 @@ _PART, _CLAUSE = rf"(?:(?!{_SENTENCE_END}|: |; | \().)*?", rf"(?:(?!{_SENTENCE_E
 _NUMBER, _ANY = r"[≥≤~]? ?[+-]?\d(?:(?!, ).)*?", ".*"
 #: A name, a number, a time; or the queues of a topic. Never translated.
 _NAME = re.compile(
-    r"(?!(?:unknown|and|or|by|of|to|in|all|up|most|no|the|with|at|never|none)$)\S*(?: [\w.-]+:\d[\d,-]*)*"
+    r"(?!(?:unknown|and|or|by|of|to|in|all|up|most|no|the|with|at|never|none)$)\S*(?: [\w.@-]+:\d[\d,-]*)*"
     r"|[≥≤~]? ?[\d,.]+(?: %)?|\d+ [A-Z]+|\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?"
 )
 _AMOUNT = re.compile(r"([≥≤~]? ?[+-]?\d[\d,.]*) ([a-zA-Z][\w /-]*?)(s?)")

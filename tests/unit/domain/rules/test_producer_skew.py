@@ -295,3 +295,12 @@ def test_groups_whose_hot_queue_has_a_backlog_have_an_event_of_their_own(
     assert (finding.severity, finding.subject) == ("WARN", "b:0")
     assert RULE.spreads_by
     assert [*RULE.spreads_by(finding)] == [shared]
+
+
+@pytest.mark.parametrize(("write_queues", "skewed"), [(4, [0, 1]), (2, []), (1, [])])
+def test_queues_that_are_not_written_any_more_make_the_others_no_hot_ones(write_queues: int, skewed: list[int]) -> None:
+    """A topic is made smaller: first its write queues, and later its read queues. Messages come into 0 and 1 only."""
+    entries = (RouteEntry("b", 6, 4, write_queues),)
+    step = step_with(produced(0, 400, 400, 0, 0))
+    routed = replace(step, routes={"t": (Span(micros(0), micros(3600), micros(0), entries),)})
+    assert [hit.queue.queue_id for hit in RULE.hits(routed) if hit.queue and hit.cause == "HOT_QUEUES"] == skewed
