@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 
@@ -26,10 +26,14 @@ from spark_jobs.domain.phrases import count, names_text
 from spark_jobs.domain.rules.queue_owners import queue_at
 from spark_jobs.domain.rules.rule import Cause, Rule
 from spark_jobs.domain.rules.standing import BEHIND, ON_TOP
+from spark_jobs.domain.status.lagging_queues import CATCH_UP_SECONDS
 from spark_jobs.domain.status.time_left import COMMIT_SECONDS
 
 FALLING_BEHIND, PULLS, PULLS_BY_HAND = "FALLING_BEHIND", "PULLS", "PULLS_BY_HAND"
 PULL_THREADS, UNANSWERED, FILTERED_SLOWLY = "PULL_THREADS", "UNANSWERED", "FILTERED_SLOWLY"
+WORKED_OFF_SLOWLY = "WORKED_OFF_SLOWLY"
+#: What came at once, and is not worked off so long after that, is no burst any more; a step of five minutes sees no more.
+_LONG = 420 * SECOND
 #: `DefaultLitePullConsumer.pullThreadNums` by default: each pull keeps one until it is answered.
 _PULL_THREADS = 20
 
@@ -44,6 +48,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     seldom = ((each, commits_of(step, each[0].interval.topic)) for each in growing)
     # Of a topic that is committed seldom, the lag may grow between two commits.
     lagging = (each for each, of_topic in seldom if of_topic is None or not of_topic.keeps_up)
+    if not any(len(client.answers.times) for client in step.history.clients.values()):
+        yield from chain.from_iterable(_worked_off(step, progress) for progress in step.progress)
     for hit in (hit for progress, span in lagging for hit in _span_hits(step, progress, span)):
         members = _busy_members(step, hit) if hit.implicated is None else ()
         yield from (replace(hit, implicated=client_id) for client_id in members) if members else (hit,)
@@ -55,6 +61,36 @@ def _grows(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> 
     column = samples.columns[progress.queues[span.place]]
     consumed = samples.forward[samples.inside(span.start, span.end), column].sum() * SECOND / (span.end - span.start)
     return span.lag_last - span.lag_first > allowed and span.lag_last > allowed + consumed * COMMIT_SECONDS
+
+
+def _worked_off(step: AuditedStep, progress: IntervalProgress) -> Iterator[RuleHit]:
+    """One per owner of a queue, and time of `_LONG` or more in which messages wait, if these came in it, and are worked
+    off without a stop. Clients that report nothing do not say that they are busy.
+    """
+    samples, thresholds = step.history.offsets.get(progress.interval.topic), step.settings.thresholds
+    if samples is None or progress.is_filtered:
+        return
+    seen = samples.inside(step.window.read_from, progress.end)
+    growing = {span.place for span in progress.spans if span.verdict == Verdict.WARN}
+    for place, queue in enumerate(progress.queues):
+        column = samples.columns.get(queue)
+        if column is None or place in growing:
+            continue
+        lag, consumed = samples.lag[seen, column], samples.consumed_to[seen, column]
+        waits = lag > thresholds.allowed_lag
+        for first, end in np.flatnonzero(np.diff(waits, prepend=False, append=False)).reshape(-1, 2).tolist():
+            times, moves = samples.times[seen][first:end], np.diff(consumed[first:end])
+            length, stops = int(times[-1] - times[0]), np.diff(times[[True, *(moves > 0)]], append=times[-1])
+            came = first > 0 and int(lag[first:end].max()) * length > moves.sum() * CATCH_UP_SECONDS * SECOND
+            is_worked_off = (moves >= 0).all() and stops.max() < thresholds.stalled_after_seconds * SECOND
+            if came and is_worked_off and length >= _LONG and progress.start < times[-1]:
+                hit = RuleHit(
+                    *(max(int(times[0]), progress.start), int(times[-1]), WORKED_OFF_SLOWLY, progress.interval.topic),
+                    queue=queue_at(progress, place, BEHIND),
+                    weight=int(lag[first:end].max()),
+                    measures={"lag_first": int(lag[first]), "lag_last": int(lag[end - 1])},
+                )
+                yield from (replace(hit, implicated=client_id) for client_id in progress.owner_ids(place))
 
 
 def _span_hits(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> Iterator[RuleHit]:
@@ -188,6 +224,14 @@ RULE = Rule(
             "messages to a separate topic, or look at what raised the traffic. With POP, upgrade brokers before 5.3.1, "
             "which leave a request waiting although more is to be scanned (RocketMQ issue #8472).",
             "Brokers filter {queues} for {groups} more slowly than messages come",
+        ),
+        WORKED_OFF_SLOWLY: Cause(
+            "no client reports how busy it is, and messages that came at once are not worked off seven minutes later",
+            "More came than the group consumes, and it works that off slowly. Its clients do not report why (gRPC "
+            "clients never do): look at the time that their listeners take. If they are idle, their requests wait: a "
+            "FIFO group that gets one batch each 30 s, when a long poll ends, needs newer brokers and proxies "
+            "(rocketmq-clients issue #478).",
+            "Consumers of {groups} work off {queues} slowly",
         ),
         PULL_THREADS: Cause(
             "the application decides when to pull, and the owner has more than 20 queues and mostly nothing of this "
