@@ -16,8 +16,8 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.message_queue import java_order
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
-from spark_jobs.domain.rules.rebalancing import consumed_again_max, owners_in_turn
-from spark_jobs.domain.rules.rollout import Rollout, ends_of, measures_of, rollouts, total
+from spark_jobs.domain.rules.rebalancing import consumed_again_max, may_go_to_another
+from spark_jobs.domain.rules.rollout import Rollout, ends_of, measures_of, rollouts
 from spark_jobs.errors import CaseError
 from spark_jobs.what_if.cases import Case, assignment_of
 from spark_jobs.what_if.pace import hand_over_pause
@@ -98,7 +98,7 @@ def _prices(steps: Sequence[AuditedStep], step: AuditedStep, rollout: Rollout, w
     one_by_one = [each for each in rollout.rebalances if len(each.moves.joined) <= 1]
     of_queue = (
         _per(was.in_flight, _handed_over(rollout.rebalances)),
-        _per(total(consumed_again_max(step, each) for each in one_by_one), _handed_over(one_by_one)),
+        _per(consumed_again_max(step, one_by_one), _handed_over(one_by_one)),
         _consumed_per_second(step, rollout),
     )
     pause, restart = was.longest_pause_seconds, _restart_seconds(rollout)
@@ -158,9 +158,9 @@ def _outcome(step: AuditedStep, rollout: Rollout, order: str, prices: _Prices, r
         for (members, after), pair in zip(pairwise(stages), pairwise(played), strict=True):
             movements.append(moved_between(*pair))
             handed_over, queues = len(movements[-1].handed_over), len(before.allocation.queues)
-            in_turn = [owners_in_turn(is_handed_over, len(after - members)) for is_handed_over in (True, False)]
-            exposed += handed_over * in_turn[0] + (queues - handed_over) * in_turn[1]
-            waiting += 0 if members else queues * in_turn[1]
+            taken_in_turn = (queues - handed_over) * may_go_to_another(False, len(after - members))
+            exposed += handed_over + taken_in_turn
+            waiting += 0 if members else taken_in_turn
     handed_over = sum(len(movement.handed_over) for movement in movements)
     return RolloutOutcome(
         order,

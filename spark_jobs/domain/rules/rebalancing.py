@@ -124,30 +124,33 @@ def exposure(step: AuditedStep, topic: str, moves: Moves) -> Exposure:
     return Exposure(int(known.sum()), queues, queues - len(known))
 
 
-def consumed_again_max(step: AuditedStep, rebalance: Rebalance) -> int | None:
-    """How often messages may have been consumed again at most: those that waited, and came, from the last sample with
-    the former owners to the first with the new ones, each time that a queue went to another member. Of several that
-    joined at once, one after another took queues. None: no sample.
+def consumed_again_max(step: AuditedStep, rebalances: Iterable[Rebalance]) -> int | None:
+    """Messages that may have been consumed again at most, each once, however often its queue moved: those that waited,
+    and came, from the last sample with the former owners to the first with the new ones. None: no sample.
     """
-    _, interval, moves = rebalance
-    samples = step.history.offsets.get(interval.topic)
-    if samples is None or moves.before_seen_at is None:
-        return None
-    times = {queue: owners_in_turn(queue in moves.handed_over, len(moves.joined)) for queue in samples.queues}
-    columns = [samples.columns[queue] for queue in times if times[queue]]
-    before = int(samples.times.searchsorted(moves.before_seen_at, side="right")) - 1
-    after = int(samples.times.searchsorted(rebalance.moment))
-    if before < 0 or after == len(samples.times):
-        return None
-    consumed, end = samples.consumed_to[before, columns], samples.end_offset[after, columns]
-    is_known = (consumed != UNKNOWN).all() and (end != UNKNOWN).all()
-    messages = np.maximum(end - consumed, 0) * [times[samples.queues[column]] for column in columns]
-    return int(messages.sum()) if is_known else None
+    messages, counted_to = 0, dict[str, Matrix]()
+    for moment, interval, moves in rebalances:
+        samples = step.history.offsets.get(interval.topic)
+        if samples is None or moves.before_seen_at is None:
+            return None
+        may_move = (may_go_to_another(queue in moves.handed_over, len(moves.joined)) for queue in samples.queues)
+        columns = np.flatnonzero([*may_move])
+        before = int(samples.times.searchsorted(moves.before_seen_at, side="right")) - 1
+        after = int(samples.times.searchsorted(moment))
+        if before < 0 or after == len(samples.times):
+            return None
+        consumed, end = samples.consumed_to[before, columns], samples.end_offset[after, columns]
+        if (consumed == UNKNOWN).any() or (end == UNKNOWN).any():
+            return None
+        counted = counted_to.setdefault(interval.topic, np.full(len(samples.queues), UNKNOWN))
+        messages += int(np.maximum(end - np.maximum(consumed, counted[columns]), 0).sum())
+        counted[columns] = np.maximum(end, counted[columns])
+    return messages
 
 
-def owners_in_turn(is_handed_over: bool, joined: int) -> int:
-    """How often a queue goes from one member to another at most, if so many join one after another."""
-    return max(joined, 1) if is_handed_over else max(joined - 1, 0)
+def may_go_to_another(is_handed_over: bool, joined: int) -> bool:
+    """Return whether a queue may go from a member to another: of several that join at once, the next may take any."""
+    return is_handed_over or joined > 1
 
 
 def in_flight(samples: OffsetSamples, row: int, columns: list[int]) -> Matrix:

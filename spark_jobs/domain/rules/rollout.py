@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
 from statistics import median
@@ -148,16 +148,10 @@ def measures_of(step: AuditedStep, rollout: Rollout) -> dict[str, float | None]:
         "pause_resolution_seconds": _resolution(step, rollout) if pauses else None,
         "in_flight_total": sum(each.in_flight for each in exposures) if is_known else None,
         "consumed_again": sum(filter(None, again)),
-        "consumed_again_max": total(consumed_again_max(step, each) for each in rollout.rebalances),
+        "consumed_again_max": consumed_again_max(step, rollout.rebalances),
     }
     is_orderly = any(client.consumes_orderly for client in step.history.clients.values())
     return measures | ({"lock_wait_seconds": _lock_wait(step, rollout)} if is_orderly else {})
-
-
-def total(counts: Iterable[int | None]) -> int | None:
-    """The sum; None: one of them is not known."""
-    known = [*counts]
-    return None if None in known else sum(filter(None, known))
 
 
 def ends_of(step: AuditedStep, rollout: Rollout) -> Iterator[tuple[RebalanceInterval, RebalanceInterval]]:

@@ -119,7 +119,7 @@ def cost(recorded: mixed.Scenario, group: Group) -> Cost:
     gaps = {queue: list(_gaps(sorted(deliveries))) for queue, deliveries in of_queue.items()}
     usual = median(gap for of_one in gaps.values() for gap, _ in of_one)
     pauses = [max(gap for gap, is_handed_over in gaps[queue] if is_handed_over) - usual for queue in sorted(gaps)]
-    return Cost(pauses, usual, sum(got.values()) - len(got))
+    return Cost(pauses, usual, sum(times > 1 for times in got.values()))
 
 
 def _gaps(deliveries: Sequence[tuple[float, int]]) -> Iterator[tuple[float, bool]]:

@@ -137,11 +137,17 @@ def test_samples_hide_pauses_of_twice_the_time_between_two() -> None:
     assert measures(step_of(HOST_BY_HOST, seconds=with_a_gap))["pause_resolution_seconds"] == 120
 
 
+def test_a_message_counts_once_however_often_its_queue_moves() -> None:
+    stops = [(rate(1), stands(60, 500))] * 4
+    # 40 of each queue wait when all leave, and 80 of the two that b@2 takes from a@2.
+    assert measures(step_of("0 a@1 b@1; 100; 120 a@2; 140 a@2 b@2", stops))["consumed_again_max"] == 2 * 40 + 2 * 80
+
+
 @pytest.mark.parametrize(
     ("members", "most"),
     [
         pytest.param(HOST_BY_HOST, 160, id="each of eight queues takes 20 messages with it"),
-        pytest.param("0 a@1 b@1; 100 a@2 b@2", 160, id="both may get each of four queues, one after the other"),
+        pytest.param("0 a@1 b@1; 100 a@2 b@2", 80, id="a message counts once, also if both get its queue in turn"),
         pytest.param("0 a@1 b@1; 100; 140 a@2 b@2", 160, id="the second takes them from the first"),
     ],
 )
