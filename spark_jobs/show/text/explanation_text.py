@@ -137,7 +137,8 @@ def _finding(finding: Row, root: Row | None, at: datetime) -> Iterator[TextLine]
     evidence = finding["evidence"]
     cause = f" ({finding['cause']})" if finding["cause"] else ""
     about = f"{cause} in {finding['topic']}" if finding["topic"] else cause
-    yield TextLine(f"{finding['severity']} {finding['rule']}{about}: {finding['subject']}", 1, finding["severity"])
+    subject = "" if finding["subject"] == finding["topic"] else f": {finding['subject']}"
+    yield TextLine(f"{finding['severity']} {finding['rule']}{about}{subject}", 1, finding["severity"])
     span = f"From {format_utc(finding['started_at'])} to {format_utc(finding['ended_at'])}"
     yield TextLine(f"{span} ({duration_text(finding['ended_at'] - finding['started_at'])}).{_piled_up(evidence)}", 2)
     if then := _part_at(evidence["queues"] or (), at):

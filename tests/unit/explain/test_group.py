@@ -302,7 +302,7 @@ def test_findings_come_the_worst_first() -> None:
         finding(severity="INFO", rule="A"),
         finding(rule="B", topic="T", evidence={"backlog_end": 1234, "unknown_queues": 2}),
         finding(rule="C", evidence={"measures": [{"name": "x_max", "value": 1234.5}, {"name": "y", "value": None}]}),
-        finding(severity="WARN", rule="D", topic="U", cause=None),
+        finding(severity="WARN", rule="D", topic="U", subject="U", cause=None),
         finding(
             rule="E", topic="%RETRY%G", evidence={"conflicting_values": [{"name": "p", "client_ids": ["c1", "c2"]}]}
         ),
@@ -324,7 +324,7 @@ def test_findings_come_the_worst_first() -> None:
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
         "    p: c1, c2",
         "    What to do: Start it.",
-        "  WARN D in U: G",
+        "  WARN D in U",
         "    From 2026-03-01T10:00Z to 2026-03-01T11:00Z (1 h 00 min).",
         "    What to do: Start it.",
     ]
