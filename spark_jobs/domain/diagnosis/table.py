@@ -357,8 +357,7 @@ LINES: tuple[TableLine, ...] = (
         _hangs,
         "the owner has messages in hand and finishes none",
         "A call of the listener does not return. Take a thread dump of the queue's owner to see where it hangs, and "
-        "restart it if it does not recover: that does not help if the next owner hangs as well. Look for panics in the "
-        "log of a Go client: each takes one of its goroutines (rocketmq-client-go issue #909).",
+        "restart it if it does not recover: that does not help if the next owner hangs as well.",
         "STUCK_CONSUMER",
         headline="Listeners of {groups} hang with messages of {queues}",
         thread_dump=True,

@@ -31,6 +31,9 @@ ONE_MESSAGE = "ONE_MESSAGE"
 #: Of a backlog that is counted by what was handed out.
 ON_TOP = "The offsets show what was handed out: messages that clients hold and have not acknowledged come on top."
 _ELSEWHERE = "The application decides when to pull: if it keeps its offsets elsewhere, silence this."
+_GO_PANICS = (
+    "Look for panics in the log of the Go client: each takes one of its goroutines (rocketmq-client-go issue #909)."
+)
 #: Lines that a rule about clients reports, too: short ones are left to it.
 _OF_CLIENTS = (
     StandingCause.NOT_IN_GROUP,
@@ -100,7 +103,10 @@ def _known(diagnosis: Diagnosis) -> str | None:
     """Sentences on what is known of the client; None: nothing is."""
     is_known = diagnosis.standing.span.is_committed or diagnosis.facts.reads_on is False
     may_be_elsewhere = diagnosis.facts.by_hand and not is_known
-    return " ".join(filter(None, (diagnosis.facts.in_words(), _ELSEWHERE if may_be_elsewhere else ""))) or None
+    language = diagnosis.standing.interval.languages.get(diagnosis.client_id or "")
+    may_panic = diagnosis.cause is StandingCause.LISTENER_HANGS and language == "GO"
+    known = _GO_PANICS if may_panic else "", diagnosis.facts.in_words(), _ELSEWHERE if may_be_elsewhere else ""
+    return " ".join(filter(None, known)) or None
 
 
 def _severity(step: AuditedStep, diagnosis: Diagnosis) -> str | None:

@@ -1,5 +1,6 @@
 """OFFSET_HELD_BACK: offsets that do not move while their client consumes, on rows written by hand."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -82,6 +83,15 @@ def test_it_ends_when_the_client_consumes_no_more_and_the_stall_is_the_rest() ->
     assert _stopped(step) == ["200-660 LISTENER_HANGS"]
     assert _stopped(step_of()) == []
     assert _stopped(step_of(until=100)) == ["100-660 LISTENER_HANGS"]
+
+
+@pytest.mark.parametrize(("language", "may_panic"), [("GO", True), ("JAVA", False)])
+def test_only_listeners_of_go_clients_may_panic(language: str, may_panic: bool) -> None:
+    step = step_of(until=100)
+    (interval,) = step.intervals
+    members = tuple(member._replace(language=language) for member in interval.members or ())
+    (hit,) = CONSUMER_STOPPED.hits(replace(step, intervals=[replace(interval, members=members)]))
+    assert (hit.hint or "").startswith("Look for panics in the log of the Go client") == may_panic
 
 
 @pytest.mark.parametrize(("jitter_ms", "until"), [(999, 200), (1000, 660)])
