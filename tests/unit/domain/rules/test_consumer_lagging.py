@@ -1,4 +1,4 @@
-"""CONSUMER_LAGGING of queues that all members may pop, and of a backlog that is worked off slowly."""
+"""CONSUMER_LAGGING of queues that all members may pop, of those that brokers filter, and of a backlog that is worked off slowly."""
 
 from collections.abc import Container, Sequence
 from typing import Any
@@ -10,6 +10,7 @@ from spark_jobs.domain.rules.consumer_lagging import RULE
 from tests.support.builders import span
 from tests.support.kernel import evaluated
 from tests.support.snapshots import membership, offsets, route
+from tests.support.tables import described
 from tests.support.times import HOUR
 from tests.support.what_if import client_row, rate, snapshots, status
 
@@ -30,6 +31,30 @@ def test_a_topic_that_all_members_pop_lags_because_all_of_them_are_busy(second_m
     (lagging,) = [found for found in step.findings if found.rule == "CONSUMER_LAGGING"]
     assert rule_of.get(lagging.root_finding_id or "") == root
     assert lagging.evidence.client_ids == (["c1", "c2"] if root else [])
+
+
+@pytest.mark.parametrize(
+    ("expression", "minute", "expected"),
+    described("""
+        the broker skips nine of ten messages | VIP | 5/3.6/1/4 | FILTERED_SLOWLY
+        … fewer                               | VIP | 5/3.7/1/4 | FALLING_BEHIND
+        … but the members are busy            | VIP | 200/3.6/1/4 | FALLING_BEHIND
+        … or consume nothing                  | VIP | 5/0/1/4   | FALLING_BEHIND
+        the group has no filter               | *   | 5/3.6/1/4 | FALLING_BEHIND
+    """),
+)
+def test_idle_members_lag_because_brokers_filter(expression: str, minute: str, expected: str) -> None:
+    """Of 80 messages a second the offsets advance by 40, or by 36 until the span ends."""
+    rows = [client_row(second, "c1", [status(minute)], queues=2) for second in range(0, 601, 20)]
+    snapshots_of = snapshots(lambda _: ["c1"], [rate(40)] * 2, [rate(20)] * 2, clients=rows)
+    for row in snapshots_of[MEMBERSHIP_SNAPSHOTS]:
+        row["subscriptions"] = [each | {"sub_string": expression} for each in row["subscriptions"]]
+    (step,) = evaluated(snapshots_of, HOUR)
+    (lagging,) = [found for found in step.findings if found.rule == "CONSUMER_LAGGING"]
+    assert lagging.cause == expected
+    assert ("subscribes to VIP: its members are idle and consume 3.6 " in lagging.advice) == (
+        expected == "FILTERED_SLOWLY"
+    )
 
 
 def worked_off(
