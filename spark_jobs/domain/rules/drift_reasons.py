@@ -32,6 +32,10 @@ _NO_LIST = (
     "consumer id list failed`. Versions before 4.5 ask for it at the brokers' port 10909 (`vipChannelEnabled`): open "
     "it, or switch that off (RocketMQ issue #568)."
 )
+_NO_LOCKS = (
+    "They consume in order and hold no queue of any topic, as clients that do not get the brokers' locks: look in "
+    "their logs for `lock failed`. If that began with another version of the client, go back to the one before."
+)
 
 
 class OtherInputs(NamedTuple):
@@ -63,7 +67,8 @@ def explained(step: AuditedStep, drifts: Sequence[Drift]) -> str | None:
             advice = " ".join(dict.fromkeys(reason.advice for reason in reasons[:NAMED]))
             texts[f"{_who(*_drifted(of_topic))} {as_if}. {advice}"] = None
         elif not any(each.owned for each in drifts):
-            texts[_NO_LIST] = None
+            clients = [step.history.clients.get(each.client_id) for each in of_topic]
+            texts[_NO_LOCKS if all(each and each.consumes_orderly for each in clients) else _NO_LIST] = None
         elif language := _own_language(*_drifted(of_topic)):
             texts[_OTHER_LANGUAGE.format(language)] = None
     return " ".join([*texts][:NAMED]) or None

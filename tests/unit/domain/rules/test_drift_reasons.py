@@ -1,5 +1,6 @@
 """The inputs from which drifting clients have their queues, on hand-written intervals of AVG."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,7 @@ from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.rocketmq.strategies import StrategySettings
 from spark_jobs.domain.rules.drift_reasons import explained
 from spark_jobs.domain.rules.drifts import Drift
-from tests.support.client_steps import replayed, step_with
+from tests.support.client_steps import client_history, replayed, step_with
 from tests.support.kernel import series_of
 from tests.support.times import micros
 
@@ -26,12 +27,14 @@ def _explained(
     *route_before: RouteEntry,
     servers: ServerRoutes | None = None,
     interval: RebalanceInterval = SIX,
+    orderly: Mapping[str, bool] | None = None,
 ) -> str | None:
     """Why these clients hold these queues of broker `b` since 300 s, instead of those of the interval. `servers`: what
-    each name server says at 400 s.
+    each name server says at 400 s; `orderly`: whether clients consume in order.
     """
+    clients = {name: client_history({"consume_orderly": each}) for name, each in (orderly or {}).items()}
     server_routes = {"t": series_of([(micros(400), servers)])} if servers else {}
-    history = GroupHistory("c", "g", server_routes=server_routes)
+    history = GroupHistory("c", "g", clients=clients, server_routes=server_routes)
     step = replace(step_with(history, [interval]), replays=Replays(StrategySettings()))
     if route_before:
         step = replace(step, routes={"t": [Span(0, micros(300), 0, route_before)]})
@@ -90,3 +93,15 @@ def test_a_language_that_only_these_clients_have_may_be_the_reason(languages: st
     )
     text = _explained({"c2": [2]}, interval=replace(SIX, members=members)) or ""
     assert text.startswith("All of them are GO clients, and no other member is") == is_named
+
+
+@pytest.mark.parametrize(
+    ("is_orderly", "words"),
+    [
+        ([True, True, True], "do not get the brokers' locks: look in their logs for `lock failed`"),
+        ([True, True, False], "do not get the list of members: look in their logs for `get consumer id list failed`"),
+    ],
+)
+def test_who_holds_nothing_lacks_locks_or_the_list_of_members(is_orderly: list[bool], words: str) -> None:
+    orderly = {f"c{number}": each for number, each in enumerate(is_orderly, start=1)}
+    assert words in (_explained({client_id: [] for client_id in orderly}, orderly=orderly) or "")
