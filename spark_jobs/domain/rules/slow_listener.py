@@ -170,7 +170,10 @@ def _became_slower(step: AuditedStep, client: ClientHistory, span: Span[BusyClie
         return None
     at, until = (second_text(int(times[samples.snapshot[row]])) for row in (first, last))
     topic = samples.topics[samples.topic[last]]
-    return f"A message of {topic} took {before:,.0f} ms at {at}, and {after:,.0f} ms at {until}."
+    return (
+        f"A message of {topic} took {before:,.0f} ms at {at}, and {after:,.0f} ms at {until}: look at what the "
+        "listener calls (database, other services)."
+    )
 
 
 def _more_came(step: AuditedStep, run: Time) -> str | None:
