@@ -86,8 +86,8 @@ RULE = Rule(
         ThrottleCause.CACHED_SPAN: Cause(
             "the oldest cached message is too far behind the newest",
             "One old message is not finished, newer ones are: the listener as a whole is not slow. Take a thread "
-            "dump to see whether a listener call hangs, and restart the client. The messages behind the old one are "
-            "consumed again.",
+            "dump to see whether a listener call hangs: if so, restart the client, which consumes the messages "
+            "behind the old one again.",
             commands=(THREAD_DUMP,),
         ),
     },
