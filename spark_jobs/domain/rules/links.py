@@ -5,6 +5,7 @@ from itertools import starmap
 from typing import NamedTuple
 
 from spark_jobs.domain.diagnosis.table import StandingCause
+from spark_jobs.domain.kernel.coverage import OFFSETS
 from spark_jobs.domain.kernel.triggers import host
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.clients import ThrottleCause
@@ -65,6 +66,18 @@ def brokers_that_list_fewer(finding: Finding) -> Iterable[Hashable]:
     views = finding.evidence.conflicting_values or ()
     most = max((len(view.client_ids or ()) for view in views), default=0)
     return {view.name for view in views if len(view.client_ids or ()) < most}
+
+
+def topics_of_some(finding: Finding) -> Iterable[Hashable]:
+    """The topics that only some members subscribe to; of a gap, those whose offsets alone lack snapshots: brokers leave
+    out topics that are not in the group's last subscription (`AdminBrokerProcessor.getConsumeStats`).
+    """
+    names = [value.name for value in finding.evidence.conflicting_values or ()]
+    if finding.rule != "SUBSCRIPTION_MISMATCH":
+        sources = [name.partition(": ") for name in names]
+        return {topic for _, _, topic in sources} if all(table == OFFSETS for table, _, _ in sources) else ()
+    topics_of = [{subscribed.partition(": ")[0] for subscribed in name.split(", ")} for name in names]
+    return set[str]().union(*topics_of) - topics_of[0].intersection(*topics_of) if topics_of else ()
 
 
 def clients(finding: Finding) -> Iterable[Hashable]:
@@ -214,6 +227,7 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
         Follows("SLOW_LISTENER", everything),
     ),
     "MESSAGES_SKIPPED": (Follows("OFFSET_BEYOND_END", queues, root_causes=("OLDEST_BEYOND_END",)),),
+    "UNOBSERVED": (Follows("SUBSCRIPTION_MISMATCH", topics_of_some, ("NO_SNAPSHOTS",), ("DIFFERENT_TOPICS",)),),
     "CONSUMER_STOPPED": _STANDING,
     "OFFSET_HELD_BACK": (
         Follows("CONSUMER_STOPPED", queues, root_causes=_HANGS),

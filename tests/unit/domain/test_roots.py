@@ -107,3 +107,18 @@ def test_the_links_of_the_rules_name_rules_and_causes_that_exist_and_make_no_cir
     while waiting := [name for name, above in follows.items() if name not in settled and settled.issuperset(above)]:
         settled.update(waiting)
     assert settled == set(follows)
+
+
+@pytest.mark.parametrize(
+    ("sources", "root"),
+    [
+        (["offset_snapshots: u"], "m"),
+        (["offset_snapshots: t"], None),  # all members subscribe to it
+        (["membership_snapshots", "offset_snapshots: u"], None),  # the recorder stood
+    ],
+)
+def test_brokers_leave_out_the_offsets_of_topics_that_only_some_subscribe(sources: list[str], root: str | None) -> None:
+    said = [("t: *", ("c1",)), ("t: *, u: a, b", ("c2",))]
+    mismatch = finding("m", "SUBSCRIPTION_MISMATCH", 0, 900, "DIFFERENT_TOPICS", conflicting_values=said)
+    gap = finding("g", "UNOBSERVED", 300, 900, "NO_SNAPSHOTS", conflicting_values=[(name, None) for name in sources])
+    assert roots(mismatch, gap) == {"m": None, "g": root}
