@@ -1,4 +1,4 @@
-"""CONSUMER_LAGGING of queues that all members may pop, of those that brokers filter, and of a backlog that is worked off slowly."""
+"""CONSUMER_LAGGING of queues that all members may pop, that brokers filter, and that are worked off slowly."""
 
 from collections.abc import Container, Sequence
 from typing import Any
