@@ -32,7 +32,7 @@ from spark_jobs.domain.status.time_left import COMMIT_SECONDS
 FALLING_BEHIND, PULLS, PULLS_BY_HAND = "FALLING_BEHIND", "PULLS", "PULLS_BY_HAND"
 PULL_THREADS, UNANSWERED, FILTERED_SLOWLY = "PULL_THREADS", "UNANSWERED", "FILTERED_SLOWLY"
 WORKED_OFF_SLOWLY = "WORKED_OFF_SLOWLY"
-#: What came at once, and is not worked off so long after that, is no burst any more; a step of five minutes sees no more.
+#: What came at once and waits so long after that is no burst any more; a step of five minutes sees no more.
 _LONG = 420 * SECOND
 #: `DefaultLitePullConsumer.pullThreadNums` by default: each pull keeps one until it is answered.
 _PULL_THREADS = 20
