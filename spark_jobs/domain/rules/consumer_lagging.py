@@ -71,14 +71,17 @@ def _worked_off(step: AuditedStep, progress: IntervalProgress) -> Iterator[RuleH
     if samples is None or progress.is_filtered:
         return
     seen = samples.inside(step.window.read_from, progress.end)
+    waits = samples.lag[seen] > thresholds.allowed_lag
+    is_long = np.diff(samples.times[seen]) @ waits[1:] >= _LONG
+    if not is_long.any():  # as mostly
+        return
     growing = {span.place for span in progress.spans if span.verdict == Verdict.WARN}
     for place, queue in enumerate(progress.queues):
         column = samples.columns.get(queue)
-        if column is None or place in growing:
+        if column is None or place in growing or not is_long[column]:
             continue
-        lag, consumed = samples.lag[seen, column], samples.consumed_to[seen, column]
-        waits = lag > thresholds.allowed_lag
-        for first, end in np.flatnonzero(np.diff(waits, prepend=False, append=False)).reshape(-1, 2).tolist():
+        lag, consumed, waiting = samples.lag[seen, column], samples.consumed_to[seen, column], waits[:, column]
+        for first, end in np.flatnonzero(np.diff(waiting, prepend=False, append=False)).reshape(-1, 2).tolist():
             times, moves = samples.times[seen][first:end], np.diff(consumed[first:end])
             length, stops = int(times[-1] - times[0]), np.diff(times[[True, *(moves > 0)]], append=times[-1])
             came = first > 0 and int(lag[first:end].max()) * length > moves.sum() * CATCH_UP_SECONDS * SECOND
