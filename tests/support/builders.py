@@ -83,7 +83,7 @@ def interval(
     topic: str = "t",
     view: str = ALL_HOSTS,
     seen_at: float | None = None,
-    mismatches: Sequence[Disagreement[Subscriptions]] = (),
+    mismatches: Sequence[Disagreement] = (),
     reason: Reason = Reason.UNKNOWN_STRATEGY,
     moves: Moves | None = None,
 ) -> RebalanceInterval:
@@ -100,7 +100,7 @@ def interval(
         seen_at=None if seen_at is None else micros(seen_at),
         allocation=owned,
         moves=moves,
-        subscription_conflicts=tuple(mismatches),
+        disagreements=tuple(mismatches),
     )
 
 

@@ -74,7 +74,7 @@ def with_owners_shown(
         piece = replace(interval, start=start, end=end, seen_at=min(interval.seen_at or end, end))
         if start > interval.start:
             unmoved = Moves((), moved=0, preserved=len(interval.queues or ()), least=0, before_seen_at=interval.seen_at)
-            piece = replace(piece, subscription_conflicts=(), model_conflicts=(), moves=unmoved)
+            piece = replace(piece, disagreements=(), moves=unmoved)
         differences = {span.state for span in spans if span.start <= start < span.end}
         if differences and interval.allocation and interval.members:
             allocation = _with_differences(interval.allocation, interval.members, differences, unassigned)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from spark_jobs.domain.model.statuses import HANDED_OUT, WITHOUT_OFFSETS, Reason
 from spark_jobs.domain.model.window import AuditSettings, StepWindow, Time
 from spark_jobs.domain.rocketmq.strategies import is_popped
 
-Answer = TypeVar("Answer")
 #: Name of the membership view of brokers that agree.
 ALL_HOSTS = "*"
 
@@ -62,12 +61,15 @@ class Switch(NamedTuple):
     new: str | None
 
 
-class Disagreement(NamedTuple, Generic[Answer]):
-    """A time in which members of a view gave different answers: (client id, answer); microseconds."""
+class Disagreement(NamedTuple):
+    """A time in which members of a view report different subscriptions or message models, microseconds: by client id
+    all those that any reports; empty: they are the same.
+    """
 
     start: int
     end: int
-    answers: tuple[tuple[str, Answer], ...]
+    subscriptions: tuple[tuple[str, Subscriptions], ...] = ()
+    models: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,7 @@ class RebalanceInterval:
     queues: tuple[Place, ...] | None
     seen_at: int | None
     allocation: Allocation | None
-    subscription_conflicts: tuple[Disagreement[Subscriptions], ...] = ()
-    model_conflicts: tuple[Disagreement[str], ...] = ()
+    disagreements: tuple[Disagreement, ...] = ()
     moves: Moves | None = None
     strategy_alternatives: tuple[str, ...] = ()
     settled_at: int | None = None

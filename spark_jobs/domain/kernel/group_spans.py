@@ -135,7 +135,7 @@ class ClientStates:
 
     @cached_with_value
     def conflicting(self, membership: Membership) -> tuple[tuple[tuple[str, Any], ...], ...]:
-        """(client id, answer) of the connected clients whose subscriptions differ, and of those whose models do."""
+        """The last two fields of `Disagreement`, of the connected clients."""
         ids = dict.fromkeys(membership.client_ids)
         states = [(client_id, self.states[client_id]) for client_id in ids if client_id in self.states]
         answers = (

@@ -106,15 +106,16 @@ class StepTimeline:
         for moment in self._moments(topic):
             for view in moment.views or (None,):
                 replay = self._by_hand(topic, view, self._replay(topic, moment, view))
-                interval = RebalanceInterval(
+                conflicting = self._clients.at(moment.start).conflicting(view.membership) if view else ()
+                yield RebalanceInterval(
                     topic=topic,
                     view=view.name if view else ALL_HOSTS,
                     start=moment.start,
                     end=moment.end,
                     seen_at=min(view.seen_at, moment.end) if view else None,
+                    disagreements=(Disagreement(moment.start, moment.end, *conflicting),) if any(conflicting) else (),
                     **replay._asdict(),
                 )
-                yield self._with_disagreements(interval, view.membership) if view else interval
 
     def _by_hand(self, topic: str, view: View | None, replay: _Replay) -> _Replay:
         """The same; of a topic that no member subscribes to, with the queues that its members assign to themselves."""
@@ -135,15 +136,6 @@ class StepTimeline:
             tolerance = self._settings.cadence // 2
             self._moments_of[topic] = moments(cuts, self._window.end, routes, self._members, tolerance)
         return self._moments_of[topic]
-
-    def _with_disagreements(self, interval: RebalanceInterval, membership: Membership) -> RebalanceInterval:
-        answers = self._clients.at(interval.start).conflicting(membership)
-        if not any(answers):
-            return interval
-        subscriptions, models = (
-            (Disagreement(interval.start, interval.end, each),) if each else () for each in answers
-        )
-        return replace(interval, subscription_conflicts=subscriptions, model_conflicts=models)
 
     def _replay(self, topic: str, moment: Moment, view: View | None) -> _Replay:
         """The replay of a view, once per run for the same snapshots."""
@@ -265,6 +257,5 @@ def _joined(before: RebalanceInterval, after: RebalanceInterval) -> RebalanceInt
         before,
         end=after.end,
         seen_at=max(before.seen_at or 0, after.seen_at or 0) or None,
-        subscription_conflicts=(*before.subscription_conflicts, *after.subscription_conflicts),
-        model_conflicts=(*before.model_conflicts, *after.model_conflicts),
+        disagreements=(*before.disagreements, *after.disagreements),
     )

@@ -76,9 +76,9 @@ def _model_hits(step: AuditedStep) -> Iterator[RuleHit]:
     """The times in which clients report different message models, or a broker's answer changes back and forth."""
     cause = DIFFERENT_MESSAGE_MODELS
     for interval in step.intervals:
-        for start, end, answers in interval.model_conflicts:
-            by_model = conflicting_values(((model, client_id) for client_id, model in answers), str)
-            yield RuleHit(start, end, cause, view=interval.view, weight=1, conflicting_values=by_model)
+        for each in (each for each in interval.disagreements if each.models):
+            by_model = conflicting_values(((model, client_id) for client_id, model in each.models), str)
+            yield RuleHit(each.start, each.end, cause, view=interval.view, weight=1, conflicting_values=by_model)
     for spans in step.memberships.values():
         for before, now in flaps(spans, lambda membership: membership.message_model):
             models = (before.state.message_model, now.state.message_model)

@@ -29,8 +29,8 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
     expression of no member; a condition per cause, and of the last one per topic.
     """
     for interval in step.intervals:
-        for conflict in interval.subscription_conflicts:
-            answers = [(tuple(sorted(subscriptions)), client_id) for client_id, subscriptions in conflict.answers]
+        for conflict in (each for each in interval.disagreements if each.subscriptions):
+            answers = [(tuple(sorted(subscriptions)), client_id) for client_id, subscriptions in conflict.subscriptions]
             yield RuleHit(
                 *(conflict.start, conflict.end, mismatch(subscriptions for subscriptions, _ in answers)),
                 view=interval.view,

@@ -172,8 +172,8 @@ def test_members_with_different_message_models_are_named_while_they_differ() -> 
     differ = [ClientSnapshot(client_id, micros(-200), message_model=model) for client_id, model in models.items()]
     agrees = ClientSnapshot("c2", micros(100), message_model="CLUSTERING")
     mixed, same = clipped(calm(clients=(*differ, agrees)))
-    assert {mixture.answers for mixture in mixed.model_conflicts} == {(("c1", "CLUSTERING"), ("c2", "BROADCASTING"))}
-    assert (mixed.end, same.model_conflicts) == (micros(100), ())
+    assert {mixture.models for mixture in mixed.disagreements} == {(("c1", "CLUSTERING"), ("c2", "BROADCASTING"))}
+    assert (mixed.end, same.disagreements) == (micros(100), ())
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Clients of one group that need not compute alike."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -100,9 +99,7 @@ def test_what_is_not_replayed_says_nothing() -> None:
 
 def test_members_of_different_message_models_whether_replayed_or_not() -> None:
     reported = (("c1", "CLUSTERING"), ("c2", "BROADCASTING"), ("c3", "CLUSTERING"))
-    conflicting = replace(
-        interval(0, 60, None, None), model_conflicts=(Disagreement(micros(10), micros(40), reported),)
-    )
+    conflicting = interval(0, 60, None, None, mismatches=[Disagreement(micros(10), micros(40), models=reported)])
     (hit,) = RULE.hits(audited_step(conflicting))
     values = ConflictingValue("BROADCASTING", ("c2",)), ConflictingValue("CLUSTERING", ("c1", "c3"))
     about: dict[str, Any] = {"view": "*", "severity": "ERROR", "weight": 1, "conflicting_values": values}
