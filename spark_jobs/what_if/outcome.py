@@ -120,7 +120,7 @@ def outcome_of(case: Case, played: Simulation, history: Recorded) -> CaseOutcome
     lengths, shares = _shares(played.owned)
     members, unassigned_queues, double_owned_queues, idle, _ = np.average(shares, axis=0, weights=lengths).tolist()
     moves = [
-        moved_between(before.allocation, after.allocation).moved
+        moved_between(before.allocation, after.allocation).moved or 0
         for assignments in played.owned.values()
         for before, after in pairwise(assignments)
         if before.end == after.start and before.allocation is not after.allocation

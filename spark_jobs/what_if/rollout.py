@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.allocations import Member
-from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import AuditedStep, Moves, Rebalance, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import Replays
-from spark_jobs.domain.kernel.triggers import Movement, moved_between
+from spark_jobs.domain.kernel.triggers import moved_between
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.message_queue import java_order
 from spark_jobs.domain.model.window import SECOND
@@ -147,7 +147,7 @@ def _outcome(step: AuditedStep, rollout: Rollout, order: str, prices: _Prices, r
     changes = [(0, 0), *ORDERS[order](len(left), len(joined))]
     stages = [frozenset({*rollout.before} - {*left[:leaving]} | {*joined[:joining]}) for leaving, joining in changes]
     stages = [stage for stage, _ in groupby(stages)]
-    movements: list[Movement] = []
+    moves: list[Moves] = []
     exposed = waiting = 0
     for before, _ in ends_of(step, rollout):
         assert before.allocation is not None  # it is replayed
@@ -156,16 +156,16 @@ def _outcome(step: AuditedStep, rollout: Rollout, order: str, prices: _Prices, r
         cases = (Case(order, without=frozenset(everyone.client_ids) - stage) for stage in stages)
         played = (assignment_of(case, span, replays).allocation for case in cases)
         for (members, after), pair in zip(pairwise(stages), pairwise(played), strict=True):
-            movements.append(moved_between(*pair))
-            handed_over, queues = len(movements[-1].handed_over), len(before.allocation.queues)
+            moves.append(moved_between(*pair))
+            handed_over, queues = len(moves[-1].handed_over), len(before.allocation.queues)
             taken_in_turn = (queues - handed_over) * may_go_to_another(False, len(after - members))
             exposed += handed_over + taken_in_turn
             waiting += 0 if members else taken_in_turn
-    handed_over = sum(len(movement.handed_over) for movement in movements)
+    handed_over = sum(len(each.handed_over) for each in moves)
     return RolloutOutcome(
         order,
         len(stages) - 1,
-        sum(movement.moved for movement in movements),
+        sum(each.moved or 0 for each in moves),
         prices.pause if all(stages) else prices.without_members,
         None if prices.in_flight is None else round(prices.in_flight * handed_over),
         _consumed_again_max(prices, exposed, waiting),

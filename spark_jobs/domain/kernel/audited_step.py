@@ -37,11 +37,12 @@ class Moves:
     the last replayed one, or for one that is not replayed, and moves nothing, the last whose members are known.
 
     `triggers`: (trigger, subject) in the order of `Trigger`; subject None: the first observation. `joined`, `left`:
-    client ids. All but `triggers` is empty or None where there was no interval before. `handed_over`: queues that
-    had an owner and changed it. `before_seen_at`: when the inputs before were last seen to hold.
+    client ids. All but `triggers` is empty or None where there was no interval before. `moved`, `preserved`: readable
+    queues that changed owners, and that kept them; `least`: that had to change; `handed_over`: that had an owner, too.
+    `before_seen_at`: when the inputs before were last seen to hold.
     """
 
-    triggers: tuple[tuple[Trigger, str | None], ...]
+    triggers: tuple[tuple[Trigger, str | None], ...] = ()
     joined: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     moved: int | None = None

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, takewhile
-from typing import Any
 
 import numpy as np
 
@@ -76,7 +75,7 @@ class _EarlierIntervals:
     last_known: dict[str, RebalanceInterval] = field(default_factory=dict)
     last_replayed: dict[str, RebalanceInterval] = field(default_factory=dict)
     seen_brokers: set[str] = field(default_factory=set)
-    moved: dict[tuple[int, int], Movement] = field(default_factory=dict)
+    moved: dict[tuple[int, int], Moves] = field(default_factory=dict)
 
     def add(self, interval: RebalanceInterval) -> None:
         if interval.members is not None:
@@ -105,17 +104,17 @@ class _EarlierIntervals:
         if any(subjects.values()):
             subjects[Trigger.BROKER_SWITCHED] = self.switched_at(now.start)
         triggers = {trigger: ", ".join(sorted(subjects[trigger])) for trigger in Trigger if subjects.get(trigger)}
-        movement = self._movement(before.allocation, now.allocation)
-        return Moves(tuple(triggers.items()), joined, left, before_seen_at=before.seen_at, **movement)
+        moves = self._moved(before.allocation, now.allocation)
+        return replace(moves, triggers=(*triggers.items(),), joined=joined, left=left, before_seen_at=before.seen_at)
 
-    def _movement(self, before: Allocation | None, now: Allocation | None) -> dict[str, Any]:
-        """The fields of `Movement`; none where an interval is not replayed."""
+    def _moved(self, before: Allocation | None, now: Allocation | None) -> Moves:
+        """The queues that moved; none are known where an interval is not replayed."""
         if before is None or now is None:
-            return {}
+            return Moves()
         pair = (id(before), id(now))
         if pair not in self.moved:
             self.moved[pair] = moved_between(before, now)
-        return vars(self.moved[pair])
+        return self.moved[pair]
 
 
 def _changed_queues(before: RebalanceInterval, now: RebalanceInterval, seen: Collection[str]) -> Subjects:
@@ -164,23 +163,18 @@ def _changed_members(before: RebalanceInterval, now: RebalanceInterval) -> Subje
     }
 
 
-@dataclass(frozen=True)
-class Movement:
-    """Readable queues that changed owners (`handed_over`: from an owner), kept them, and had to change at `least`."""
-
-    moved: int
-    preserved: int
-    least: int
-    handed_over: frozenset[Place]
-
-
-def moved_between(before: Allocation, after: Allocation) -> Movement:
+def moved_between(before: Allocation, after: Allocation) -> Moves:
     """The moves of a rebalance from one allocation to the other, of the readable queues that both have."""
     was, now = _owners(before), _owners(after)
     in_both = was.keys() & now.keys()
     changed = {queue for queue in in_both if was[queue] != now[queue]}
     handed_over = frozenset(queue for queue in changed if was[queue])
-    return Movement(len(changed), len(in_both) - len(changed), minimum_moves(was, now), handed_over)
+    return Moves(
+        moved=len(changed),
+        preserved=len(in_both) - len(changed),
+        least=minimum_moves(was, now),
+        handed_over=handed_over,
+    )
 
 
 Owners = Mapping[Place, tuple[str, ...]]

@@ -130,7 +130,7 @@ def measures_of(step: AuditedStep, rollout: Rollout) -> dict[str, float | None]:
     """The measures of a rollout: what it did, and what that cost. Pauses are None where no sample shows the queues."""
     moved = sum(each.moves.moved or 0 for each in rollout.rebalances)
     shares = ((before.shares, after.shares) for before, after in ends_of(step, rollout))
-    least = sum(moved_between(before, after).least for before, after in shares if before and after)
+    least = sum(moved_between(before, after).least or 0 for before, after in shares if before and after)
     pauses = _pauses(step, rollout)
     exposures = [exposure(step, each.interval.topic, each.moves) for each in rollout.rebalances]
     is_known = any(each.queues > each.unknown for each in exposures)

@@ -7,9 +7,9 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from spark_jobs.domain.kernel.allocations import Allocation
-from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, Moves, RebalanceInterval
 from spark_jobs.domain.kernel.ownership import Inputs, allocated
-from spark_jobs.domain.kernel.triggers import Movement, moved_between
+from spark_jobs.domain.kernel.triggers import moved_between
 from spark_jobs.domain.rocketmq.allocation import unresolvable_room
 from spark_jobs.domain.rocketmq.strategies import (
     AVG,
@@ -45,7 +45,7 @@ class OtherStrategies:
 
     settings: StrategySettings
     allocations: dict[tuple[int, str], tuple[RebalanceInterval, Allocation | None]] = field(default_factory=dict)
-    movements: dict[tuple[int, int, str], Movement] = field(default_factory=dict)
+    moves: dict[tuple[int, int, str], Moves] = field(default_factory=dict)
 
     @cached_property
     def names(self) -> list[str]:
@@ -65,15 +65,15 @@ class OtherStrategies:
             self.allocations[key] = interval, _allocation(interval, strategy, self.settings)
         return self.allocations[key][1]
 
-    def movement(self, before: RebalanceInterval, after: RebalanceInterval, strategy: str) -> Movement | None:
+    def moved(self, before: RebalanceInterval, after: RebalanceInterval, strategy: str) -> Moves | None:
         """The queues that a rebalance moves under a strategy; None: unknown."""
         was, now = self.allocation(before, strategy), self.allocation(after, strategy)
         if was is None or now is None:
             return None
         key = id(before.allocation), id(after.allocation), strategy
-        if key not in self.movements:
-            self.movements[key] = moved_between(was, now)
-        return self.movements[key]
+        if key not in self.moves:
+            self.moves[key] = moved_between(was, now)
+        return self.moves[key]
 
 
 def _allocation(interval: RebalanceInterval, strategy: str, settings: StrategySettings) -> Allocation | None:
@@ -103,10 +103,10 @@ def _topic_comparisons(
     changes = [(before, after) for before, after in pairwise(intervals) if after.start >= start]
     for strategy in other_strategies.names if states else ():
         allocations = [other_strategies.allocation(interval, strategy) for interval in states]
-        movements = [other_strategies.movement(before, after, strategy) for before, after in changes]
+        moves = [other_strategies.moved(before, after, strategy) for before, after in changes]
         known_allocations = [allocation for allocation in allocations if allocation is not None]
-        known_movements = [movement for movement in movements if movement is not None]
-        if len(known_allocations) == len(allocations) and len(known_movements) == len(movements):
+        known_moves = [each for each in moves if each is not None]
+        if len(known_allocations) == len(allocations) and len(known_moves) == len(moves):
             yield StrategyComparison(
                 topic,
                 strategy,
@@ -118,6 +118,6 @@ def _topic_comparisons(
                     max(of.queues_per_member) * len(of.queues_per_member) / of.readable_count
                     for of in known_allocations
                 ),
-                queues_moved=sum(movement.moved for movement in known_movements),
-                minimum_moves=sum(movement.least for movement in known_movements),
+                queues_moved=sum(each.moved or 0 for each in known_moves),
+                minimum_moves=sum(each.least or 0 for each in known_moves),
             )
