@@ -64,8 +64,8 @@ def _grows(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> 
 
 
 def _worked_off(step: AuditedStep, progress: IntervalProgress) -> Iterator[RuleHit]:
-    """One per owner of a queue, and time of `_LONG` or more in which messages wait, if these came in it, and are worked
-    off without a stop. Clients that report nothing do not say that they are busy.
+    """One per owner of a queue, and time of `_LONG` or more in which messages wait, if these were produced in it, and
+    are worked off without a stop. Clients that report nothing do not say that they are busy.
     """
     samples, thresholds = step.history.offsets.get(progress.interval.topic), step.settings.thresholds
     if samples is None or progress.is_filtered:
@@ -84,9 +84,9 @@ def _worked_off(step: AuditedStep, progress: IntervalProgress) -> Iterator[RuleH
         for first, end in np.flatnonzero(np.diff(waiting, prepend=False, append=False)).reshape(-1, 2).tolist():
             times, moves = samples.times[seen][first:end], np.diff(consumed[first:end])
             length, stops = int(times[-1] - times[0]), np.diff(times[[True, *(moves > 0)]], append=times[-1])
-            came = first > 0 and int(lag[first:end].max()) * length > moves.sum() * CATCH_UP_SECONDS * SECOND
+            is_burst = first > 0 and int(lag[first:end].max()) * length > moves.sum() * CATCH_UP_SECONDS * SECOND
             is_worked_off = (moves >= 0).all() and stops.max() < thresholds.stalled_after_seconds * SECOND
-            if came and is_worked_off and length >= _LONG and progress.start < times[-1]:
+            if is_burst and is_worked_off and length >= _LONG and progress.start < times[-1]:
                 hit = RuleHit(
                     *(max(int(times[0]), progress.start), int(times[-1]), WORKED_OFF_SLOWLY, progress.interval.topic),
                     queue=queue_at(progress, place, BEHIND),
