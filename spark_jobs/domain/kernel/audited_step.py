@@ -133,6 +133,10 @@ class RebalanceInterval:
         """The index of each of its `measured` queues."""
         return {queue: place for place, queue in enumerate(self.measured)}
 
+    def owners_of(self, queue: Place) -> Sequence[str]:
+        """The different client ids that own the queue; none where nobody does, or the owners are not known."""
+        return self.allocation.owner_ids[self.places[queue]] if self.allocation and queue in self.places else ()
+
     @property
     def client_ids(self) -> Sequence[str]:
         """The client id of each connection, in allocation order; none if its members are unobserved."""

@@ -17,7 +17,7 @@ from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.kernel.unseen import is_handed_out
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
 from spark_jobs.domain.model.finding import RuleHit
-from spark_jobs.domain.model.history import UNKNOWN, ClientHistory
+from spark_jobs.domain.model.history import UNKNOWN, ClientHistory, Mask, Numbers
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import WARN
 from spark_jobs.domain.model.statuses import Verdict
@@ -64,15 +64,15 @@ def _grows(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> 
 
 
 def _worked_off(step: AuditedStep, progress: IntervalProgress) -> Iterator[RuleHit]:
-    """One per owner of a queue, and time of `_LONG` or more in which messages wait, if these were produced in it, and
-    are worked off without a stop. Clients that report nothing do not say that they are busy.
+    """One per owner of a queue and time in which a burst is worked off slowly. Clients that report nothing do not say
+    that they are busy.
     """
     samples, thresholds = step.history.offsets.get(progress.interval.topic), step.settings.thresholds
     if samples is None or progress.is_filtered:
         return
     seen = samples.inside(step.window.read_from, progress.end)
-    waits = samples.lag[seen] > thresholds.allowed_lag
-    is_long = np.diff(samples.times[seen]) @ waits[1:] >= _LONG
+    times, waits = samples.times[seen], samples.lag[seen] > thresholds.allowed_lag
+    is_long = np.diff(times) @ waits[1:] >= _LONG
     if not is_long.any():  # as mostly
         return
     growing = {span.place for span in progress.spans if span.verdict == Verdict.WARN}
@@ -80,20 +80,31 @@ def _worked_off(step: AuditedStep, progress: IntervalProgress) -> Iterator[RuleH
         column = samples.columns.get(queue)
         if column is None or place in growing or not is_long[column]:
             continue
-        lag, consumed, waiting = samples.lag[seen, column], samples.consumed_to[seen, column], waits[:, column]
-        for first, end in np.flatnonzero(np.diff(waiting, prepend=False, append=False)).reshape(-1, 2).tolist():
-            times, moves = samples.times[seen][first:end], np.diff(consumed[first:end])
-            length, stops = int(times[-1] - times[0]), np.diff(times[[True, *(moves > 0)]], append=times[-1])
-            is_burst = first > 0 and int(lag[first:end].max()) * length > moves.sum() * CATCH_UP_SECONDS * SECOND
-            is_worked_off = (moves >= 0).all() and stops.max() < thresholds.stalled_after_seconds * SECOND
-            if is_burst and is_worked_off and length >= _LONG and progress.start < times[-1]:
-                hit = RuleHit(
-                    *(max(int(times[0]), progress.start), int(times[-1]), WORKED_OFF_SLOWLY, progress.interval.topic),
+        lag, consumed = samples.lag[seen, column], samples.consumed_to[seen, column]
+        stalled = thresholds.stalled_after_seconds * SECOND
+        for first, last in _bursts(times, waits[:, column], lag, consumed, stalled):
+            start, end = max(int(times[first]), progress.start), int(times[last])
+            measures = {"lag_first": int(lag[first]), "lag_last": int(lag[last])}
+            for client_id in progress.owner_ids(place) if start < end else ():
+                yield RuleHit(
+                    *(start, end, WORKED_OFF_SLOWLY, progress.interval.topic),
                     queue=queue_at(progress, place, BEHIND),
-                    weight=int(lag[first:end].max()),
-                    measures={"lag_first": int(lag[first]), "lag_last": int(lag[end - 1])},
+                    implicated=client_id,
+                    weight=int(lag[first : last + 1].max()),
+                    measures=measures,
                 )
-                yield from (replace(hit, implicated=client_id) for client_id in progress.owner_ids(place))
+
+
+def _bursts(times: Numbers, waits: Mask, lag: Numbers, consumed: Numbers, stalled: int) -> Iterator[tuple[int, int]]:
+    """The first and the last sample of each time of `_LONG` or more in which messages wait in a queue, if these were
+    produced in it, are more than it consumes in a minute, and are worked off without a stop (of `stalled`).
+    """
+    for first, end in np.flatnonzero(np.diff(waits, prepend=False, append=False)).reshape(-1, 2).tolist():
+        within, moves = times[first:end], np.diff(consumed[first:end])
+        length, stops = int(within[-1] - within[0]), np.diff(within[[True, *(moves > 0)]], append=within[-1])
+        is_burst = first > 0 and int(lag[first:end].max()) * length > moves.sum() * CATCH_UP_SECONDS * SECOND
+        if length >= _LONG and is_burst and (moves >= 0).all() and stops.max() < stalled:
+            yield first, end - 1
 
 
 def _span_hits(step: AuditedStep, progress: IntervalProgress, span: VerdictSpan) -> Iterator[RuleHit]:

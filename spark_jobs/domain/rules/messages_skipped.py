@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence, Set
 import numpy as np
 
 from spark_jobs.domain.diagnosis.measure import pulling_by_hand
-from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, RebalanceInterval
 from spark_jobs.domain.kernel.consume_statuses import rows_of, status_samples
 from spark_jobs.domain.kernel.offset_facts import (
     Jump,
@@ -87,7 +87,7 @@ def _skips(step: AuditedStep, progress: IntervalProgress) -> Sequence[_Skip]:
         if lost:
             skips.append((jump._replace(messages=lost), LOST))
         elif jump.is_far:
-            cause = _cause(step, progress, places[jump.queue], jump)
+            cause = _cause(step, progress.interval, jump)
             skips += [(jump, cause)] if cause else []
     time = step.window.read_from, step.window.end
     topic = step.history.topics.get(progress.interval.topic)
@@ -150,10 +150,9 @@ def _lost(step: AuditedStep, topic: str, jump: Jump, tolerance: int) -> int:
     return max((least - jump.since for least in landed if least - jump.since > tolerance), default=0)
 
 
-def _cause(step: AuditedStep, progress: IntervalProgress, place: int, jump: Jump) -> str | None:
+def _cause(step: AuditedStep, interval: RebalanceInterval, jump: Jump) -> str | None:
     """Why an offset that jumped far did so; None: its messages were consumed, or may have been."""
-    interval = progress.interval
-    if not (interval.allocation and interval.allocation.owner_ids[place]):
+    if not interval.owners_of(jump.queue):
         # Members are listed up to a round before or after their commits are read.
         near = 2 * step.settings.cadence
         alone = interval.start <= jump.before - near and jump.at + near <= interval.end
@@ -161,12 +160,7 @@ def _cause(step: AuditedStep, progress: IntervalProgress, place: int, jump: Jump
     queue = MessageQueue(interval.topic, *jump.queue)
     # Where brokers list different members, the owner is that of one list or of the other.
     at_once = (each for each in step.replayed if each.topic == queue.topic and each.start <= jump.at < each.end)
-    lists = (
-        each.allocation.owner_ids[each.places[jump.queue]]
-        for each in at_once
-        if each.allocation and jump.queue in each.places
-    )
-    owners = set(interval.allocation.owner_ids[place]).union(*lists)
+    owners = set(interval.owners_of(jump.queue)).union(*(each.owners_of(jump.queue) for each in at_once))
     could = [_could_consume(step, step.history.clients.get(owner), queue, jump) for owner in owners]
     if all(consumed is False for consumed in could):
         return COMMITTED_UNREAD

@@ -59,10 +59,8 @@ def _masterless_spans(step: AuditedStep, interval: RebalanceInterval) -> Iterato
 
 def _orderly_owners(step: AuditedStep, interval: RebalanceInterval, queue: Place) -> list[str]:
     """The owners of the queue that report that they need locks."""
-    allocation = interval.allocation
-    owners = allocation.owner_ids[interval.places[queue]] if allocation and queue in interval.places else ()
     reports = client_spans(step)
-    return [owner for owner in owners if any(span.state.orderly for span in reports.get(owner, ()))]
+    return [owner for owner in interval.owners_of(queue) if any(span.state.orderly for span in reports.get(owner, ()))]
 
 
 def _hit(client_id: str, queue: FindingQueue, start: int, end: int, cause: str) -> RuleHit:

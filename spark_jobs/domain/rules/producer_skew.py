@@ -1,6 +1,6 @@
 """PRODUCER_SKEW: producers send to few queues of a topic, or nothing to a broker, so more consumers cannot help."""
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -103,14 +103,16 @@ def _may_be_skewed(parts: Sequence[IntervalProgress], thresholds: Thresholds) ->
 
 def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]) -> Iterator[RuleHit]:
     """The hits of one topic. Where the broker hands out messages to all members, a hot queue does not matter."""
-    thresholds, per_queue = step.settings.thresholds, _written_to(step, topic, production(parts))
+    thresholds, every_queue = step.settings.thresholds, production(parts)
+    write_queues = _write_queues(step, topic, (int(every_queue.start.min()), int(every_queue.end.max())))
+    per_queue = _without_closed(every_queue, write_queues)
     brokers = [broker for broker, _ in per_queue.queues]
     topic_skew = skew(brokers, per_queue.produced, thresholds.skew_messages_per_queue)
     if not topic_skew:
         return
     mean, ratio = topic_skew
     is_shared_out = any(progress.interval.is_shared_out for progress in parts)
-    unwritten, paces = _unwritten(step, topic, per_queue), per_queue.paces
+    unwritten, paces = _unwritten(per_queue, write_queues), per_queue.paces
     # Queues that were added late lower the mean; by their pace, the others are then not even half as far above it.
     is_fast = paces >= paces.mean() * (1 + thresholds.skew_ratio) / 2
     is_hot = is_fast & (per_queue.produced >= mean * thresholds.skew_ratio) & (not is_shared_out)
@@ -127,15 +129,14 @@ def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]
                 yield replace(hit, start=max(hit.start, start), end=min(hit.end, end), implicated=client_id)
 
 
-def _written_to(step: AuditedStep, topic: str, per_queue: Production) -> Production:
+def _without_closed(per_queue: Production, write_queues: Mapping[str, Set[Place]]) -> Production:
     """The same without queues beyond the write queues, into which nothing comes: of a topic that is made smaller."""
-    time = int(per_queue.start.min()), int(per_queue.end.max())
-    of_brokers, is_silent = _write_queues(step, topic, time), per_queue.produced == 0
-    closed = [queue[0] in of_brokers and queue not in of_brokers[queue[0]] for queue in per_queue.queues]
-    kept = np.flatnonzero(~(is_silent & np.array(closed)))
     queues, start, end, produced, is_complete = per_queue
-    kept_queues = [queues[place] for place in kept.tolist()]
-    return Production(kept_queues, start[kept], end[kept], produced[kept], is_complete[kept])
+    is_closed = [queue[0] in write_queues and queue not in write_queues[queue[0]] for queue in queues]
+    kept = np.flatnonzero((produced != 0) | ~np.array(is_closed))
+    return Production(
+        [queues[place] for place in kept.tolist()], start[kept], end[kept], produced[kept], is_complete[kept]
+    )
 
 
 def _lagging(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]) -> Set[Place]:
@@ -173,12 +174,11 @@ def _owners(parts: Sequence[IntervalProgress], queue: Place) -> Sequence[str | N
     return last.owner_ids(list(last.queues).index(queue)) if last else ()
 
 
-def _unwritten(step: AuditedStep, topic: str, per_queue: Production) -> set[Place]:
+def _unwritten(per_queue: Production, write_queues: Mapping[str, Set[Place]]) -> set[Place]:
     """The write queues of brokers that got no message in any of them."""
     is_empty = (per_queue.produced == 0) & per_queue.is_complete
     empty = {queue for queue, none in zip(per_queue.queues, is_empty.tolist(), strict=True) if none}
-    of_brokers = _write_queues(step, topic, (int(per_queue.start.min()), int(per_queue.end.max())))
-    return set[Place]().union(*(queues for queues in of_brokers.values() if queues <= empty))
+    return set[Place]().union(*(queues for queues in write_queues.values() if queues <= empty))
 
 
 def _write_queues(step: AuditedStep, topic: str, time: Time) -> dict[str, set[Place]]:

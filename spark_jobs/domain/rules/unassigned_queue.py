@@ -128,9 +128,8 @@ def _with_changes(step: AuditedStep, hits: Sequence[RuleHit]) -> Iterator[RuleHi
 
 
 def _last_owners(queue: FindingQueue, before: Sequence[RebalanceInterval]) -> Set[str]:
-    place, of_topic = queue[1:3], (each for each in reversed(before) if each.topic == queue.topic)
-    with_queue = ((each.allocation, each.places[place]) for each in of_topic if place in each.places)
-    return {*next((ids for shares, at in with_queue if shares and (ids := shares.owner_ids[at])), ())}
+    of_topic = (each for each in reversed(before) if each.topic == queue.topic)
+    return {*next(filter(None, (each.owners_of(queue[1:3]) for each in of_topic)), ())}
 
 
 def _disputed_hits(split: Split) -> Iterator[RuleHit]:
