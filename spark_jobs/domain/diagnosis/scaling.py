@@ -4,11 +4,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-import numpy as np
-
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.matrices import known_total
 from spark_jobs.domain.model.caching import cached_with_value
-from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.window import SECOND, second_text
 from spark_jobs.domain.phrases import count
 
@@ -76,16 +74,11 @@ def _times(step: AuditedStep, topic: str) -> Iterator[ConsumedBy]:
     for members, together in groupby(sorted(rows, key=lambda row: row.start), key=_owners):
         of_time = list(together)
         seconds = (of_time[-1].end - of_time[0].start) / SECOND
-        rate = _sum(of_time, "consumed") / seconds
-        if rate > 0 and min(_sum([row], "lag_last") for row in of_time) >= _WAITING_SECONDS * rate:
+        rate = sum(known_total(row.consumed) or 0 for row in of_time) / seconds
+        if rate > 0 and min(known_total(row.lag_last) or 0 for row in of_time) >= _WAITING_SECONDS * rate:
             yield ConsumedBy(of_time[0].start, of_time[-1].end, members, rate)
 
 
 def _owners(row: IntervalProgress) -> int:
     allocation = row.interval.allocation
     return len({owner for owners in allocation.owners for owner in owners}) if allocation else 0
-
-
-def _sum(rows: Sequence[IntervalProgress], column: str) -> int:
-    numbers = np.concatenate([getattr(row, column) for row in rows])
-    return int(numbers[numbers != UNKNOWN].sum())

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
-from spark_jobs.domain.kernel.matrices import age_ms, latest_rows, no_older
+from spark_jobs.domain.kernel.matrices import age_ms, known_totals, latest_rows, no_older
 from spark_jobs.domain.kernel.sample_pairs import arrived, sample_pairs
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, Mask, Matrix, Numbers, OffsetSamples, Place
@@ -192,8 +192,8 @@ def _topic_backlog(
         "messages": np.where(is_known, np.where(known, lag, 0).sum(axis=1), UNKNOWN),
         "unknown_queues": unknown_queues,
         "age_ms": np.where(counted, ages, UNKNOWN).max(axis=1, initial=UNKNOWN),
-        "produced": _totals(pairs.produced, counted),
-        "consumed": _totals(pairs.forward, counted),
+        "produced": known_totals(np.where(counted, pairs.produced, UNKNOWN), axis=1),
+        "consumed": known_totals(np.where(counted, pairs.forward, UNKNOWN), axis=1),
     }
     shown = counted.any(axis=1)
     rest = {} if since is None else {place: int(since[-1, at]) for place, at in samples.columns.items()}
@@ -225,12 +225,6 @@ def _last_lags(samples: OffsetSamples, seen: slice, max_gap: int) -> tuple[Matri
     last = latest_rows(present)
     lags = np.where(last >= 0, np.take_along_axis(lag, np.maximum(last, 0), axis=0), UNKNOWN)
     return lags, times[:, None] - times[np.maximum(last, 0)] > max_gap
-
-
-def _totals(messages: Matrix, counted: Mask) -> Numbers:
-    """Per row, the sum of what is known of the queues that count; `UNKNOWN`: of none."""
-    known = counted & (messages != UNKNOWN)
-    return np.where(known.any(axis=1), np.where(known, messages, 0).sum(axis=1), UNKNOWN)
 
 
 def _sums(messages: Numbers, firsts: Numbers) -> Numbers:

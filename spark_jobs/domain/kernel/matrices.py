@@ -39,6 +39,20 @@ def last_known(matrix: Matrix) -> Numbers:
     return matrix[last_true(known), np.arange(matrix.shape[1])]
 
 
+def known_total(numbers: NDArray[np.int64]) -> int | None:
+    """The sum of those that are known; None: none is."""
+    known = numbers[numbers != UNKNOWN]
+    return int(known.sum()) if len(known) else None
+
+
+def known_totals(matrix: Matrix, axis: int) -> Numbers:
+    """The sums, along an axis, of what is known; `UNKNOWN` where nothing is."""
+    is_known = matrix != UNKNOWN
+    if is_known.all() and matrix.shape[axis]:  # as mostly
+        return np.asarray(matrix.sum(axis=axis))
+    return np.where(is_known.any(axis=axis), np.where(is_known, matrix, 0).sum(axis=axis), UNKNOWN)
+
+
 def at_rows(matrix: NDArray[Number], rows: Matrix) -> NDArray[Number]:
     """The matrix at these rows of its columns; anything where there is none."""
     if rows.size and not rows.strides[-1]:  # one row for all columns, as mostly

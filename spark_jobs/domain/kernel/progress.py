@@ -18,6 +18,7 @@ from spark_jobs.domain.kernel.matrices import (
     age_ms,
     cut,
     first_true,
+    known_totals,
     last_true,
     no_older,
 )
@@ -182,8 +183,8 @@ def _measures(pairs: SamplePairs, seen: slice, columns: Columns, stuck: VerdictW
         last_reading_at=last_at,
         consumer_offset=consumer_offset,
         end_offset=_pick(end_offset, last),
-        produced=_sum(pairs.produced),
-        consumed=_sum(pairs.forward),
+        produced=known_totals(pairs.produced, axis=0),
+        consumed=known_totals(pairs.forward, axis=0),
         rewinds=rewinds,
         rewound=rewound,
         rewound_max=rewound_max,
@@ -208,20 +209,17 @@ def _rewinds(pairs: SamplePairs) -> tuple[Numbers, Numbers, Numbers, Numbers]:
         return np.where(is_compared, 0, UNKNOWN), unknown, unknown, unknown
     rewinds = np.where(is_compared, went_back.sum(axis=0), UNKNOWN)
     greatest = len(pairs.back) - 1 - np.argmax(pairs.back[::-1], axis=0)
-    return rewinds, _sum(pairs.back), _max(pairs.back), np.where(rewinds > 0, pairs.times[greatest], UNKNOWN)
+    return (
+        rewinds,
+        known_totals(pairs.back, axis=0),
+        _max(pairs.back),
+        np.where(rewinds > 0, pairs.times[greatest], UNKNOWN),
+    )
 
 
 def _pick(matrix: NDArray[Number], rows: Numbers) -> NDArray[Number]:
     """The numbers at these rows of the columns; those of a column without any sample are unknown."""
     return matrix[rows, np.arange(len(rows))]
-
-
-def _sum(matrix: Matrix) -> Numbers:
-    """Sum of what is known; unknown where nothing is."""
-    is_known = matrix != UNKNOWN
-    if is_known.all():  # as mostly
-        return np.asarray(matrix.sum(axis=0))
-    return np.where(is_known.any(axis=0), np.where(is_known, matrix, 0).sum(axis=0), UNKNOWN)
 
 
 def _max(matrix: Matrix) -> Numbers:

@@ -11,6 +11,7 @@ from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.client_spans import seen_twice
 from spark_jobs.domain.kernel.consume_statuses import rows_in, spans_of_snapshots, status_samples
+from spark_jobs.domain.kernel.matrices import known_total
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.finding import Finding, RuleHit
 from spark_jobs.domain.model.grouped import by_key
@@ -19,7 +20,6 @@ from spark_jobs.domain.model.series import Span
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.window import SECOND, common, second_text
 from spark_jobs.domain.phrases import count, known_sum
-from spark_jobs.domain.rules.evidence import known_total
 from spark_jobs.domain.rules.not_retried import (
     MINUTE_MS,
     NOT_RETRIED,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.backlog import highest
+from spark_jobs.domain.kernel.matrices import known_totals
 from spark_jobs.domain.kernel.sample_pairs import arrived
 from spark_jobs.domain.model.causes import NEVER_COMMITTED, UnassignedCause
 from spark_jobs.domain.model.clients import DriftCause
@@ -117,12 +118,6 @@ def _samples_of(
         before = window.read_from, min(span.start for span in spans)
         stored = _without_consumed(stored, history.offsets[topic], before)
     return stored, False
-
-
-def known_total(messages: Matrix) -> int | None:
-    """The sum of those that are known; None: none is."""
-    known = messages[messages != UNKNOWN]
-    return int(known.sum()) if len(known) else None
 
 
 def _measured(
@@ -234,8 +229,7 @@ def _backlog_together(samples: _Samples, columns: Numbers, times: Numbers, until
         """Of each queue, and the sums of what is known."""
         messages = np.empty(inside.shape, dtype=np.int64)
         messages[row_of_span] = matrix[moments].T
-        known = inside & (messages != UNKNOWN)
-        return messages, np.where(known.any(axis=0), np.where(known, messages, 0).sum(axis=0), UNKNOWN)
+        return messages, known_totals(np.where(inside, messages, UNKNOWN), axis=0)
 
     (backlog, sums), (_, minimums) = of_places(samples.backlog), of_places(samples.at_least)
     last = inside.shape[1] - 1 - inside[:, ::-1].argmax(axis=1)

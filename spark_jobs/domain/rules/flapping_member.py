@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Rebalance
+from spark_jobs.domain.kernel.matrices import known_total
 from spark_jobs.domain.kernel.reconnects import Reconnects, reconnects
 from spark_jobs.domain.kernel.triggers import host
 from spark_jobs.domain.model.finding import ConflictingValue, Finding, RuleHit
-from spark_jobs.domain.model.history import RETRY, UNKNOWN
+from spark_jobs.domain.model.history import RETRY
 from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.window import SECOND, moment_text
 from spark_jobs.domain.phrases import count
@@ -82,7 +83,7 @@ def _waiting(step: AuditedStep, start: int, end: int) -> int:
     is_short = end - start < step.settings.thresholds.stalled_after_seconds * SECOND
     if is_short or any(samples.forward[rows][1:].any() for samples, rows in seen):
         return 0
-    return sum(int(lag[lag != UNKNOWN].sum()) for samples, rows in seen for lag in samples.lag[rows][-1:])
+    return sum(known_total(samples.lag[rows][-1:]) or 0 for samples, rows in seen)
 
 
 def _process_texts(connected: Reconnects) -> tuple[str | None, str | None]:

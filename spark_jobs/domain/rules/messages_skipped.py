@@ -7,6 +7,7 @@ import numpy as np
 from spark_jobs.domain.diagnosis.measure import pulling_by_hand
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress, RebalanceInterval
 from spark_jobs.domain.kernel.consume_statuses import rows_of, status_samples
+from spark_jobs.domain.kernel.matrices import known_total
 from spark_jobs.domain.kernel.offset_facts import (
     Jump,
     begun_at_end_again,
@@ -232,7 +233,7 @@ def _others_text(step: AuditedStep, topic: str, jump: Jump, cause: str) -> str:
         return ""
     samples = step.history.offsets[topic]
     lag = samples.lag[samples.times.searchsorted(jump.before)]
-    return f" Meanwhile {lag[lag != UNKNOWN].sum():,} messages waited in {count(jump.waiting, 'other queue')}."
+    return f" Meanwhile {known_total(lag) or 0:,} messages waited in {count(jump.waiting, 'other queue')}."
 
 
 def _detail(finding: Finding) -> str:

@@ -6,9 +6,9 @@ from itertools import groupby
 
 from spark_jobs.domain.kernel.allocations import Member
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.matrices import known_total
 from spark_jobs.domain.model.causes import DoubleOwnedCause, UnassignedCause
 from spark_jobs.domain.model.finding import ConflictingValue, RuleHit
-from spark_jobs.domain.model.history import UNKNOWN
 from spark_jobs.domain.model.message_queue import MessageModel
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.statuses import Reason
@@ -99,7 +99,7 @@ def _switch_hits(step: AuditedStep) -> Iterator[RuleHit]:
             if before and _is_other_kind(before, first) and _stand(step, topic, before.end, first.start, now.end):
                 samples = step.history.offsets[topic]
                 lag = samples.lag[samples.inside(now.start, now.end)][-1:]
-                hint = f"Their committed offsets stand: the lag of {lag[lag != UNKNOWN].sum():,} is no backlog."
+                hint = f"Their committed offsets stand: the lag of {known_total(lag) or 0:,} is no backlog."
                 models = [(MessageModel.BROADCASTING, client_id) for client_id in now.client_ids]
                 models += [(MessageModel.CLUSTERING, each) for each in before.client_ids if each not in now.client_ids]
                 hit = RuleHit(now.start, now.end, SWITCHED_TO_BROADCASTING, topic, view=now.view, weight=now.end)

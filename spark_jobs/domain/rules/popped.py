@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep
-from spark_jobs.domain.kernel.matrices import age_ms
+from spark_jobs.domain.kernel.matrices import age_ms, known_total
 from spark_jobs.domain.kernel.sample_pairs import sample_pairs
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, OffsetSamples
@@ -13,7 +13,6 @@ from spark_jobs.domain.model.severities import ERROR, WARN
 from spark_jobs.domain.model.window import SECOND, Time
 from spark_jobs.domain.rocketmq.pop import is_revive, popped_topic
 from spark_jobs.domain.rules import consume_failing
-from spark_jobs.domain.rules.evidence import known_total
 from spark_jobs.domain.rules.links import brokers
 from spark_jobs.domain.rules.rule import Cause, Rule
 

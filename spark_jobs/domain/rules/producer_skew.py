@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.matrices import known_total
 from spark_jobs.domain.kernel.removed_queues import brokers_without_master
 from spark_jobs.domain.kernel.sample_pairs import sample_pairs
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
@@ -98,7 +99,7 @@ def _may_be_skewed(parts: Sequence[IntervalProgress], thresholds: Thresholds) ->
     first = parts[0].produced
     if len(parts) > 1 or not first.all():
         return True
-    return busiest >= int(first[first != UNKNOWN].sum()) / len(first) * thresholds.skew_ratio
+    return busiest >= (known_total(first) or 0) / len(first) * thresholds.skew_ratio
 
 
 def _topic_hits(step: AuditedStep, topic: str, parts: Sequence[IntervalProgress]) -> Iterator[RuleHit]:

@@ -62,7 +62,15 @@ class QueueIntervals:
     @cached_property
     def lasting(self) -> Numbers:
         """Per entry, how long its interval is inside the step, in microseconds."""
-        return np.array([row.end - row.start for row in self.rows], np.int64)[self.row]
+        return self._ended - self._began
+
+    @cached_property
+    def _began(self) -> Numbers:
+        return np.array([row.start for row in self.rows], np.int64)[self.row]
+
+    @cached_property
+    def _ended(self) -> Numbers:
+        return np.array([row.end for row in self.rows], np.int64)[self.row]
 
     @cached_property
     def _read(self) -> tuple[Numbers, Numbers]:
@@ -149,14 +157,17 @@ class QueueIntervals:
         )
 
     def _rate(self, name: str) -> float | None:
-        """Messages a second, by the known intervals of each queue; in integers, so that the order does not matter."""
+        """Messages a second, between the first and the last known interval of each queue: what came in a gap between
+        them counts after it. In integers, so that the order does not matter.
+        """
         messages = self.column(name)
         known = ((messages != UNKNOWN) & self._had_messages).nonzero()[0]
         if not len(known):
             return None
-        lasting = self.lasting[known]
-        firsts = is_first_of_queue(self.queue[known]).nonzero()[0]
-        sums, micros = (np.add.reduceat(numbers, firsts).tolist() for numbers in (messages[known], lasting))
+        queue = self.queue[known]
+        firsts, lasts = is_first_of_queue(queue).nonzero()[0], is_first_of_queue(queue[::-1])[::-1].nonzero()[0]
+        sums = np.add.reduceat(messages[known], firsts).tolist()
+        micros = (self._ended[known[lasts]] - self._began[known[firsts]]).tolist()
         # Messages a second in millionths, half of one rounded up.
         rates = [(2 * count * SECOND * _MILLION + time) // (2 * time) for count, time in zip(sums, micros, strict=True)]
         return float(sum(rates) / _MILLION)

@@ -12,6 +12,7 @@ import numpy as np
 
 from spark_jobs.domain.kernel.allocations import Allocation
 from spark_jobs.domain.kernel.audited_step import ALL_HOSTS, AuditedStep, IntervalProgress
+from spark_jobs.domain.kernel.matrices import known_total
 from spark_jobs.domain.model.history import UNKNOWN, Numbers, Place
 from spark_jobs.domain.model.window import SECOND, Time, covered
 from spark_jobs.domain.status.throughput import Throughput, throughputs
@@ -135,7 +136,7 @@ def _allocated(progress: Iterable[IntervalProgress]) -> tuple[Sequence[_Allocate
     for row, start, end in read_rows(progress):
         is_known, allocation, topic = row.produced != UNKNOWN, owners_of(row), row.interval.topic
         produced = np.where(is_known, row.produced, 0)
-        of_unknown_owners += int(row.rewound[row.rewound != UNKNOWN].sum())
+        of_unknown_owners += known_total(row.rewound) or 0
         if allocation is None:
             of_unknown_owners += int(produced.sum())
             continue

@@ -156,12 +156,15 @@ def _is_empty(of_queue: Sequence[QueueRow]) -> bool:
 
 
 def _rates(queues: Iterable[Sequence[tuple[QueueRow, int | None]]]) -> float | None:
-    """Messages a second over the intervals in which they are known, to six decimals a queue; None: in no interval."""
+    """Messages a second from the first to the last interval in which they are known, to six decimals a queue; None: in
+    no interval.
+    """
     found = []
     for of_queue in queues:
-        known = [(messages, row.end - row.start) for row, messages in of_queue if messages is not None]
+        known = [(row.start, row.end, messages) for row, messages in of_queue if messages is not None]
         if known:
-            messages, micros = (sum(each) for each in zip(*known, strict=True))
+            starts, ends, counts = zip(*known, strict=True)
+            messages, micros = sum(counts), max(ends) - min(starts)
             found.append((Decimal(messages) * 10**6 / Decimal(micros)).quantize(Decimal("0.000001"), ROUND_HALF_UP))
     return float(sum(found)) if found else None
 

@@ -222,6 +222,15 @@ def _rate(seconds: float, *produced: int) -> float | None:
     return _backlog(measured(replayed(0, seconds, owners), produced=produced)).produced_messages_per_second
 
 
+def test_messages_of_a_gap_came_in_the_gap() -> None:
+    """300 that the first sample after 300 s without snapshots shows, of the same 1 a second."""
+    before, after = (
+        measured(replayed(start, start + 100, owned((0,))), produced=[produced])
+        for start, produced in ((0, 100), (400, 400))
+    )
+    assert _backlog(before, after).produced_messages_per_second == 1.0
+
+
 def test_rates_do_not_depend_on_the_order_of_the_queues() -> None:
     """0.1 + 0.2 + 0.3 messages a second: as doubles 0.6 or 0.6000000000000001, by the order."""
     assert [_rate(10, *order) for order in permutations((1, 2, 3))] == [0.6] * 6
