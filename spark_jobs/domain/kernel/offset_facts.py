@@ -121,8 +121,9 @@ FAR = 10
 
 class Jump(NamedTuple):
     """Between the samples at `before` and `at` (microseconds) the offset went from `since` to `to`: `messages` above
-    any offset before. `stood_since`: the first sample that shows the offset `since`. `usual`: messages by which the
-    queue's other samples differ on average. `waiting`: queues of the topic with a backlog at `before`.
+    any offset before. `stood_since`: the first sample that shows the offset `since`. `usual`: by how many messages the
+    queue's offset advances in as much time between its other samples. `waiting`: queues of the topic with a backlog at
+    `before`.
     """
 
     queue: Place
@@ -147,19 +148,21 @@ def offset_jumps(samples: OffsetSamples, start: int, end: int, settings: AuditSe
     if seen.stop - seen.start < 2:
         return
     times, offsets, lag = samples.times[seen], samples.consumed_to[seen], samples.lag[seen]
-    near = (samples.distances[seen.start : seen.stop - 1] <= settings.max_gap)[:, None]
+    distances = samples.distances[seen.start : seen.stop - 1][:, None]
+    near = distances <= settings.max_gap
     moved = samples.forward[seen][1:]
     if not near.all():
         moved = np.where(near, moved, 0)
     total, most = moved.sum(axis=0), moved.max(axis=0)
-    if not (most > np.maximum(thresholds.rewind_tolerance, FAR / 2 * (total - most) / len(moved))).any():  # as mostly
+    least = (total - most) * (distances.min() / distances.sum())
+    if not (most > np.maximum(thresholds.rewind_tolerance, FAR / 2 * least)).any():  # as mostly
         return
     known = near & (offsets[1:] != UNKNOWN) & (offsets[:-1] != UNKNOWN)
-    pairs = np.maximum(known.sum(axis=0) - 1, 1)
     high = np.maximum.accumulate(offsets, axis=0)
     growth = np.where(known, offsets[1:] - np.where(known, high[:-1], 0), 0)
     waiting = (lag > thresholds.allowed_lag).sum(axis=1)
-    usual = (total - moved) / pairs
+    others = np.where(known, distances, 0).sum(axis=0) - distances
+    usual = (total - moved) / np.maximum(others, 1) * distances
     is_jump = (growth > thresholds.rewind_tolerance) & (growth >= FAR / 2 * usual)
     for row, column in np.argwhere(is_jump).tolist():
         since = int(offsets[row, column])

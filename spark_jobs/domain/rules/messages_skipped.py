@@ -178,11 +178,12 @@ def _could_consume(step: AuditedStep, client: ClientHistory | None, queue: Messa
     samples = process_queue(client, queue, jump.stood_since, jump.at)
     if len(samples.times) and samples.last_consume[-1] > jump.stood_since // MILLISECOND:
         return True
-    rates = _rates(client, queue.topic, jump.at, min(jump.before + 2 * MINUTE, step.window.end))
+    until = max(jump.before + 2 * MINUTE, jump.at + MINUTE)
+    rates = _rates(client, queue.topic, jump.at, min(until, step.window.end))
     is_fresh = len(samples.times) and jump.before - samples.times[-1] <= step.settings.max_gap
     if not is_fresh or not len(rates) or np.isnan(rates).any():
         return None
-    return bool(jump.messages <= _SLACK * rates.max() * MINUTE / SECOND)
+    return bool(jump.messages <= _SLACK * rates.max() * max(MINUTE, jump.at - jump.before) / SECOND)
 
 
 def _hit(step: AuditedStep, progress: IntervalProgress, jump: Jump, cause: str, of_cause: Sequence[Jump]) -> RuleHit:

@@ -157,7 +157,7 @@ class QueueIntervals:
         )
 
     def _rate(self, name: str) -> float | None:
-        """Messages a second, between the first and the last known interval of each queue: what came in a gap between
+        """Messages a second, from the first known interval of each queue to its last sample: what came in a gap between
         them counts after it. In integers, so that the order does not matter.
         """
         messages = self.column(name)
@@ -167,7 +167,9 @@ class QueueIntervals:
         queue = self.queue[known]
         firsts, lasts = is_first_of_queue(queue).nonzero()[0], is_first_of_queue(queue[::-1])[::-1].nonzero()[0]
         sums = np.add.reduceat(messages[known], firsts).tolist()
-        micros = (self._ended[known[lasts]] - self._began[known[firsts]]).tolist()
+        ended, read_at = self._ended[known[lasts]], self.column("last_reading_at")[known[lasts]]
+        began = self._began[known[firsts]]
+        micros = (np.where(read_at > began, read_at, ended) - began).tolist()
         # Messages a second in millionths, half of one rounded up.
         rates = [(2 * count * SECOND * _MILLION + time) // (2 * time) for count, time in zip(sums, micros, strict=True)]
         return float(sum(rates) / _MILLION)

@@ -67,6 +67,25 @@ def test_a_moment_has_the_whole_text(tables: DeltaTables, name: str, group: str,
     assert file.getvalue() == (EXPLAINED / f"{name}.txt").read_text(encoding="utf-8")
 
 
+#: Group | messages a second produced and consumed: by the first and last `stats` line of each queue, added up.
+RATES = """
+order-service   | 41.93 41.93
+payment-service | 19.97 19.97
+legacy-import   |  7.99  6.49
+geo-service     |  8.99  4.99
+config-service  |  3.99  3.00
+tag-service     |  5.99  5.98
+"""
+
+
+@pytest.mark.parametrize(("group", "rates"), cells(RATES))
+def test_rates_are_those_between_the_first_and_the_last_sample(tables: DeltaTables, group: str, rates: str) -> None:
+    """The recording begins and ends within the step, and has gaps."""
+    (status,) = statuses(tables, Scope(None, "demo", group)).groups
+    shown = [status[f"{name}_messages_per_second"] for name in ("produced", "consumed")]
+    assert shown == pytest.approx([*map(float, rates.split())], rel=0.01)
+
+
 def test_a_retry_topic_is_explained_when_it_is_named(tables: DeltaTables) -> None:
     """Nothing was ever consumed again: there is nothing to be behind of."""
     story = explained(tables, "payment-service", AT, "%RETRY%payment-service")
@@ -152,7 +171,7 @@ def test_the_status_of_all_groups(tables: DeltaTables) -> None:
         "  oldest message  unknown",
         "  caught up       unknown",
         "  deletion        unknown",
-        "  rates           7.8 messages/s produced, 6.4 messages/s consumed",
+        "  rates           8.0 messages/s produced, 6.5 messages/s consumed",
         "  utilization     unknown",
         "  more consumers? Unknown: 42 % of the step was observed. (UNKNOWN_MEMBERS)",
     ]

@@ -156,15 +156,18 @@ def _is_empty(of_queue: Sequence[QueueRow]) -> bool:
 
 
 def _rates(queues: Iterable[Sequence[tuple[QueueRow, int | None]]]) -> float | None:
-    """Messages a second from the first to the last interval in which they are known, to six decimals a queue; None: in
-    no interval.
+    """Messages a second from the first interval in which they are known to the last sample of the last one, to six
+    decimals a queue; None: in no interval.
     """
     found = []
     for of_queue in queues:
-        known = [(row.start, row.end, messages) for row, messages in of_queue if messages is not None]
+        known = sorted(
+            (row.start, row.end, row.measured.last_reading_at, count) for row, count in of_queue if count is not None
+        )
         if known:
-            starts, ends, counts = zip(*known, strict=True)
-            messages, micros = sum(counts), max(ends) - min(starts)
+            (began, *_), (_, ended, read_at, _) = known[0], known[-1]
+            messages = sum(count for *_, count in known)
+            micros = (read_at if read_at is not None and read_at > began else ended) - began
             found.append((Decimal(messages) * 10**6 / Decimal(micros)).quantize(Decimal("0.000001"), ROUND_HALF_UP))
     return float(sum(found)) if found else None
 

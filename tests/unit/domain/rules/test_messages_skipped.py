@@ -10,10 +10,12 @@ from schemas import TOPIC_SNAPSHOTS
 from spark_jobs.domain.model.finding import RuleHit
 from spark_jobs.domain.model.history import Membership
 from spark_jobs.domain.model.series import Span
+from spark_jobs.domain.model.window import AuditSettings
 from spark_jobs.domain.rules.messages_skipped import BEGAN_AT_END, RULE
 from tests.support.client_groups import held, measured
 from tests.support.client_steps import recorded_step, replayed
 from tests.support.findings import finding
+from tests.support.kernel import SETTINGS, settings
 from tests.support.samples import progress
 from tests.support.snapshots import client, offsets
 from tests.support.times import at, micros, second_of
@@ -29,15 +31,18 @@ def hits(
     oldest: dict[int, int] | None = None,
     filtered: bool = False,
     begins: str | None = None,
+    unseen: range = range(0),
+    settings: AuditSettings = SETTINGS,
 ) -> list[RuleHit]:
     """Two messages a second come into each queue, whose offsets are from the seconds on what `consumed` says, and go on
     by two a second; without a word all are consumed. None: no offset yet. `consumes`: the client consumes while the
-    offset is the same. `begins`: where members begin a queue without an offset.
+    offset is the same. `begins`: where members begin a queue without an offset. `unseen`: seconds without snapshots.
     """
     read, rows, topics = [], [], []
-    for second in TIMES:
+    for second in (each for each in TIMES if each not in unseen):
         numbers = [_offset(queue, second) for queue in consumed]
-        read.append(offsets(second, *((1000 + 2 * second, number or 0, min(number or 0, 1)) for number in numbers)))
+        ends = [max(1000 + 2 * second, number or 0) for number in numbers]
+        read.append(offsets(second, *((end, to or 0, min(to or 0, 1)) for end, to in zip(ends, numbers, strict=True))))
         own = [held("t", queue, second, _last_consume(second, consumes)) for queue in range(len(consumed))]
         status = [] if tps is None else [measured("t", 1.0, tps, 0.0, 1.0, tps)]
         rows.append(client(second, owned_queues=own, consume_status=status))
@@ -50,7 +55,7 @@ def hits(
     shown = replace(progress(interval, 0, 660), start=interval.start, end=interval.end, is_filtered=filtered)
     listed = Membership((), frozenset(), frozenset(), "CLUSTERING", consume_from_where=begins)
     memberships = {"b": [Span(micros(0), micros(640), micros(620), listed)]}
-    return list(RULE.hits(replace(step, progress=[shown], memberships=memberships)))
+    return list(RULE.hits(replace(step, progress=[shown], memberships=memberships, settings=settings)))
 
 
 def _offset(course: Mapping[int, int | None], second: int) -> int | None:
@@ -96,6 +101,21 @@ def test_a_commit_over_messages_that_the_client_did_not_consume() -> None:
 )
 def test_what_the_client_may_have_consumed_is_not_skipped(differs: dict[str, Any]) -> None:
     assert hits(STANDS_AND_JUMPS, {0: 1000}, **differs) == []
+
+
+def test_the_pace_of_a_queue_counts_as_long_as_there_are_no_snapshots() -> None:
+    """480 messages in 60 s: twelve times what comes in 20 s, and four times what comes in 60."""
+    faster: Mapping[int, int | None] = {0: 1000, 360: 2080}
+    assert hits(faster, {0: 1000}, unseen=range(320, 360)) == []
+    assert skips(hits(faster, {0: 1000})) == [("COMMITTED_UNREAD", "ERROR", 360, 400)]
+
+
+def test_a_client_may_consume_as_long_as_there_are_no_snapshots() -> None:
+    """4,200 messages in 120 s are 35 a second: half more than 25, and more than half more than 20."""
+    burst: Mapping[int, int | None] = {0: 1000, 420: 5800}
+    seen: dict[str, Any] = {"unseen": range(320, 420), "settings": settings(60)}
+    assert hits(burst, {0: 1000}, tps=25.0, **seen) == []
+    assert skips(hits(burst, {0: 1000}, tps=20.0, **seen)) == [("COMMITTED_UNREAD", "ERROR", 420, 4200)]
 
 
 def test_all_queues_with_a_backlog_that_jump_together_were_reset() -> None:
