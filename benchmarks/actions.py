@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -121,17 +121,6 @@ def audit(spark: SparkSession, target: Target) -> Act:
     return act
 
 
-def audit_steps(spark: SparkSession, target: Target) -> Act:
-    """A run for each step of the configuration's length, one after the other, as `watch` does."""
-    steps = target.configuration.grid.steps(target.interval)
-    audits = [audit(spark, replace(target, interval=step)) for step in steps]
-
-    def act() -> Mapping[str, float]:
-        return {"longest": max(sum(audit_step().values()) for audit_step in audits)}
-
-    return act
-
-
 def of_steps(name: str, work: Work) -> Prepare:
     """The `work` on the steps of each group: plain Python, in processor time of all workers together."""
 
@@ -235,7 +224,6 @@ def _throw_away(frame: DataFrame) -> None:
 ACTIONS: Mapping[str, Prepare] = {
     "scan": scan,
     "audit": audit,
-    "audit_steps": audit_steps,
     "strategies": of_steps("strategies", _compared),
     "backlog": of_steps("backlog", _waiting),
     "inference": inference,

@@ -27,7 +27,7 @@ class Fleet:
     member that comes and goes 1,000 times an hour, which a cadence of `FLAP_MS` shows in full. With `rooms` the
     brokers are named room<n>@broker-…, in turns. Clients say that they run AVG, or (`says_strategy`) do not say;
     with `lists_queues` they list the queues of the topic that they hold.
-    `sighted_hours`: for how many hours before the history its sightings go back.
+    `sighted_hours`: for how many hours before the history its sightings go back. `files_an_hour`: of each table.
     """
 
     groups: int = 500
@@ -47,6 +47,7 @@ class Fleet:
     says_strategy: bool = True
     lists_queues: bool = False
     sighted_hours: int = 0
+    files_an_hour: int = 1
     seed: int = 1
 
     @property
@@ -65,14 +66,14 @@ class Fleet:
 
 
 def moments(spark: SparkSession, fleet: Fleet, what: str, keys: int, cadence_ms: int) -> DataFrame:
-    """One row per (time, key from 0), in order of time, an hour per partition: `key`, `elapsed` ms, `captured_at`.
+    """One row per (time, key from 0), in order of time, a file's per partition: `key`, `elapsed` ms, `captured_at`.
 
     A recorder asks one after another: every key has its own delay within the cadence, which `elapsed` leaves out.
     """
     snapshots = fleet.hours * HOUR_MS // cadence_ms
     delay = F.floor(cadence_ms * fleet.chance(f"{what} delay", F.col("key")))
     return (
-        spark.range(0, snapshots * keys, 1, fleet.hours)
+        spark.range(0, snapshots * keys, 1, fleet.hours * fleet.files_an_hour)
         .select((F.col("id") % keys).alias("key"), (F.expr(f"id div {keys}") * cadence_ms).alias("elapsed"))
         .withColumn("captured_at", F.timestamp_millis(F.lit(START_MS) + F.col("elapsed") + delay))
     )

@@ -2,12 +2,13 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ import psutil  # type: ignore[import-untyped]
 from spark_jobs.errors import RebalanceAuditError
 
 _SAMPLE_SECONDS = 0.2
+#: Exit codes: 2 is a warning.
+_ANSWERED = (0, 2)
 #: The folder of this commit.
 PROJECT = Path(__file__).parents[1]
 
@@ -79,6 +82,25 @@ def watched(command: Sequence[str], environment: Mapping[str, str]) -> Watched:
         ended.set()
         watcher.join()
     return Watched(process.returncode, output, errors, time.monotonic() - start, resident_bytes)
+
+
+def used(arguments: Iterable[str]) -> tuple[float, int]:
+    """Seconds of processor time of all processes of Python with these arguments, and the most bytes that they held.
+
+    Raises `MeasurementError`.
+    """
+    line = [sys.executable, *arguments]
+    before = _processor_seconds()
+    ran = watched(line, os.environ | {"PYTHONPATH": str(PROJECT)})
+    if ran.code not in _ANSWERED:
+        raise MeasurementError(f"{' '.join(line)} ended with {ran.code}:\n{ran.errors[-2000:]}")
+    return _processor_seconds() - before, ran.peak_bytes
+
+
+def _processor_seconds() -> float:
+    """Of all processes that this one has started and that ended."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime
 
 
 def resident(pid: int) -> int:

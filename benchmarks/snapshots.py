@@ -38,7 +38,7 @@ _AVERAGELY = "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueue
 
 
 def make(spark: SparkSession, warehouse: Warehouse, fleet: Fleet) -> None:
-    """Makes the source tables and appends the history: a file per table and hour, so that a reader skips by time."""
+    """Makes the source tables and appends the history: files of a time, so that a reader skips."""
     warehouse.create(spark, (*SOURCES, SIGHTINGS))
     for table, frame in snapshots(spark, fleet):
         warehouse.save(frame.write.format("delta").mode("append"), table)

@@ -1,23 +1,18 @@
 """Processor time of an answer in an old warehouse ÷ in one of a day: both end with the same steps."""
 
-import os
-import resource
-import sys
 from pathlib import Path
 
 from benchmarks.bench import Bench
 from benchmarks.errors import NotMeasuredError
 from benchmarks.history import PublishedHistory
 from benchmarks.measure import CallResults
-from benchmarks.process import PROJECT, MeasurementError, watched
+from benchmarks.process import used
 from benchmarks.times import Times
 
 _DAY = 24
 #: Stands for the folder of one of the two.
 _WAREHOUSE = "{warehouse}"
 _MIB = 1 << 20
-#: Exit codes: 2 is a warning.
-_ANSWERED = (0, 2)
 #: What a run does with the incidents, after it has published its step.
 _FOLD = (
     "import sys; from spark_jobs.domain.model.intervals import Interval; "
@@ -83,26 +78,14 @@ def _ratio(bench: Bench, *arguments: str) -> CallResults:
     if bench.history_hours <= _DAY:
         raise NotMeasuredError("a history of more than a day was not asked for (--hours)")
     warehouses = [_history(bench, steps) for steps in (bench.history_hours, _DAY)]
-    rounds = [[_used(warehouse, arguments) for warehouse in warehouses] for _ in range(1 + bench.rounds)][1:]
+    rounds = [[_of_python(warehouse, arguments) for warehouse in warehouses] for _ in range(1 + bench.rounds)][1:]
     (old, old_bytes), (new, new_bytes) = (zip(*of_warehouse, strict=True) for of_warehouse in zip(*rounds, strict=True))
     memory = f"at most {max(old_bytes) / _MIB:,.0f} and {max(new_bytes) / _MIB:,.0f} MiB"
     return CallResults.ratio(Times(old), Times(new), memory, _size(bench, warehouses[0]))
 
 
-def _used(warehouse: Path, arguments: tuple[str, ...]) -> tuple[float, int]:
-    """Seconds of processor time of all its processes, and the most bytes that they held."""
-    line = [sys.executable, *(str(warehouse) if each == _WAREHOUSE else each for each in arguments)]
-    before = _processor_seconds()
-    ran = watched(line, os.environ | {"PYTHONPATH": str(PROJECT)})
-    if ran.code not in _ANSWERED:
-        raise MeasurementError(f"{' '.join(line)} ended with {ran.code}:\n{ran.errors[-2000:]}")
-    return _processor_seconds() - before, ran.peak_bytes
-
-
-def _processor_seconds() -> float:
-    """Of all processes that this one has started and that ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def _of_python(warehouse: Path, arguments: tuple[str, ...]) -> tuple[float, int]:
+    return used(str(warehouse) if each == _WAREHOUSE else each for each in arguments)
 
 
 def _size(bench: Bench, warehouse: Path) -> str:

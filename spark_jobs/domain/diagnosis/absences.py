@@ -9,7 +9,7 @@ from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.history import RETRY, UNKNOWN, Place
 from spark_jobs.domain.model.statuses import Status
-from spark_jobs.domain.model.window import Time, offline_times
+from spark_jobs.domain.model.window import SECOND, Time, offline_times
 
 #: Consumers come at even distances, if so many times at least, and none is so many times another one.
 _RUNS, _EVEN = 3, 1.5
@@ -21,6 +21,13 @@ def absences(step: AuditedStep) -> Sequence[Time]:
     empty = [interval for interval in step.intervals if interval.status == Status.REPLAYED and not interval.members]
     connected = [span.time for span in step.membership_spans if empty and span.state.connections]
     return offline_times(((interval.start, interval.end) for interval in empty), connected)
+
+
+def is_brief(step: AuditedStep, start: int, end: int) -> bool:
+    """Return whether the group was without consumers for so short a time, as in a restart of all, that a queue which
+    stood for as long would be no ERROR.
+    """
+    return end - start < step.settings.thresholds.stalled_after_seconds * SECOND
 
 
 @cached_with_value

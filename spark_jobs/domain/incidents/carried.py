@@ -15,9 +15,9 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from spark_jobs.domain.incidents.facts import highest_of, waits_without_owner, without_offset
-from spark_jobs.domain.incidents.thread import QUIET, Thread, bounded
+from spark_jobs.domain.incidents.thread import Thread, bounded
 from spark_jobs.domain.incidents.values import CLEARED, AuditedTime, Incident, UnknownTime
-from spark_jobs.domain.model.finding import Evidence, Finding, QueueEvidence
+from spark_jobs.domain.model.finding import QUIET, Evidence, Finding, QueueEvidence
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.window import HOUR, Time, common, joined
 from spark_jobs.domain.rules import unobserved

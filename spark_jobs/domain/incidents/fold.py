@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from spark_jobs.domain.incidents.carried import NOTHING_CARRIED, Carried, Event, carried
 from spark_jobs.domain.incidents.facts import incident, kind
-from spark_jobs.domain.incidents.thread import QUIET, RootRules, Thread, threads
+from spark_jobs.domain.incidents.thread import RootRules, Thread, threads
 from spark_jobs.domain.incidents.values import AuditedTime, Incident, PublishedFinding, UnknownTime
+from spark_jobs.domain.model.finding import QUIET
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.severities import ERROR, INFO
 from spark_jobs.domain.model.silences import unreported_ids

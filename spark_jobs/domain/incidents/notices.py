@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from spark_jobs.domain.incidents.thread import QUIET
 from spark_jobs.domain.incidents.values import Incident
+from spark_jobs.domain.model.finding import QUIET
 from spark_jobs.domain.model.severities import ERROR, SEVERITIES
 from spark_jobs.domain.model.window import Time
 

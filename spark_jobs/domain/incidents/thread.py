@@ -19,16 +19,11 @@ from spark_jobs.domain.incidents.values import (
     PublishedFinding,
     UnknownTime,
 )
-from spark_jobs.domain.model.finding import Finding, Persistence
+from spark_jobs.domain.model.finding import QUIET, Finding, Persistence
 from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import SEVERITIES
-from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.rules.rule import Rule
-
-#: What is back so soon never went away.
-QUIET = 600 * SECOND
-
 
 #: A condition names so many of its first findings, and of its last.
 NAMED_FINDINGS = 50
@@ -171,7 +166,7 @@ class RootRules:
 
     def __init__(self, of_findings: Mapping[str, str], rules: Mapping[str, Rule]) -> None:
         def above(rule: str) -> set[str]:
-            return {rule}.union(*(above(link.root) for link in rules[rule].follows))
+            return {rule}.union(*(above(link.root) for link in rules[rule].follows if link.root != rule))
 
         self.of_findings, self._rules = of_findings, rules
         self._above = {rule: above(rule) for rule in rules}

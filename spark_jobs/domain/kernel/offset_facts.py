@@ -161,8 +161,8 @@ def offset_jumps(samples: OffsetSamples, start: int, end: int, settings: AuditSe
     high = np.maximum.accumulate(offsets, axis=0)
     growth = np.where(known, offsets[1:] - np.where(known, high[:-1], 0), 0)
     waiting = (lag > thresholds.allowed_lag).sum(axis=1)
-    others = np.where(known, distances, 0).sum(axis=0) - distances
-    usual = (total - moved) / np.maximum(others, 1) * distances
+    other_time = np.where(known, distances, 0).sum(axis=0) - distances
+    usual = (total - moved) / np.maximum(other_time, 1) * distances
     is_jump = (growth > thresholds.rewind_tolerance) & (growth >= FAR / 2 * usual)
     for row, column in np.argwhere(is_jump).tolist():
         since = int(offsets[row, column])

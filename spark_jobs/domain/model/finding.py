@@ -8,7 +8,10 @@ from typing import NamedTuple
 from spark_jobs.domain.model.causes import PRODUCED_WAITS
 from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.message_queue import MessageQueue
-from spark_jobs.domain.model.window import Time, joined
+from spark_jobs.domain.model.window import SECOND, Time, joined
+
+#: What is back so soon never went away: findings of one condition, no further apart than that, are one incident.
+QUIET = 600 * SECOND
 
 
 class Counts(NamedTuple):

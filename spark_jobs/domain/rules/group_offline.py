@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence, Set
 
-from spark_jobs.domain.diagnosis.absences import absences, is_between_runs, is_unused
+from spark_jobs.domain.diagnosis.absences import absences, is_between_runs, is_brief, is_unused
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.reconnects import process_starts
 from spark_jobs.domain.kernel.unseen import may_be_behind_proxies
@@ -54,6 +54,7 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             *(start, end, cause),
             seen_at=min(max((each.seen_at for each in empty if each.seen_at is not None), default=start), end),
             minimum_seen_seconds=step.settings.thresholds.settled_seconds,
+            severity=WARN if cause == NO_MEMBERS and is_brief(step, start, end) else None,
             measures={"backlog_end": known_sum(queue.backlog_end for queue in queues), "produced": produced},
             hint=hints[cause] if cause in hints else _hint(step, start, same_ids),
         )
@@ -116,7 +117,8 @@ RULE = Rule(
     ended="a consumer was connected again",
     meaning="No consumer of the group is connected. Its topics receive messages or have a backlog.",
     decided_by="No broker lists a member for 50 s, and offset samples show messages. Not for BROADCASTING, POP "
-    "without recorded request modes, or MEMBERS_UNSEEN. ERROR, but WARN for `UNUSED` and `BETWEEN_RUNS`.",
+    "without recorded request modes, or MEMBERS_UNSEEN. ERROR, but WARN for `UNUSED` and `BETWEEN_RUNS`, and for "
+    "`NO_MEMBERS` until `stalled_after_seconds`.",
     causes={
         NO_MEMBERS: Cause(
             "the group had members, or its offsets are among the messages that brokers keep",

@@ -221,6 +221,7 @@ LINKS: Mapping[str, tuple[Follows, ...]] = {
         Follows("PRODUCER_SKEW", queues),
         Follows("CONSUME_FAILING", clients, (Bottleneck.ORDERED_QUEUE,), (StandingCause.RETRIED_IN_PLACE,)),
     ),
+    "CONSUME_FAILING": (Follows("CONSUME_FAILING", everything, ("GIVEN_UP",), (*_FAILS, "SENT_BACK")),),
     "POP_REDELIVERING": (
         Follows("CLIENT_HUNG", everything),
         Follows("CONSUME_FAILING", everything, root_causes=(*_FAILS, "SENT_BACK", "DELIVERED_AGAIN", "GIVEN_UP")),

@@ -26,6 +26,10 @@ _ALL_NEW = (
     "All members were new, as after a restart of all: they may have begun there themselves, from a state that the "
     "application saved (Flink, Connect), or the offset was reset while they were away."
 )
+_ALL_NEW_AT_THE_OLDEST = (
+    "All members were new, as after a restart of all: an application that chooses by itself where it begins (Flink, "
+    "Connect) began at the earliest. Start it from the group's offsets, or from the state that it saved."
+)
 #: Why a consumer offset went back; the first that applies, in this order.
 DUPLICATE_CLIENT_ID, BEYOND_END, BROKER_SWITCHED = "DUPLICATE_CLIENT_ID", "BEYOND_END", "BROKER_SWITCHED"
 OVERWRITTEN, OFFSETS_LOST, BROKER_RESTARTED = "OVERWRITTEN", "OFFSETS_LOST", "BROKER_RESTARTED"
@@ -224,6 +228,8 @@ def _hit(
         hint = _what_happened(step, progress, rewind, together)
     if cause == RESET:
         hint = _ALL_NEW if _are_all_new(step, progress) else _not_reached(step, progress, rewinds)
+    if cause == TO_MINIMUM and _are_all_new(step, progress):
+        hint = _ALL_NEW_AT_THE_OLDEST
     if cause == OVERWRITTEN:
         since, until = rewind.falls[0], rewind.falls[-1] + step.settings.cadence
     measures = {name: int(getattr(progress, name)[place]) for name in ("rewinds", "rewound", "rewound_max")}

@@ -1,7 +1,7 @@
 """SLOW_LISTENER: a client's messages need more threads than it has, or longer than before."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -10,7 +10,7 @@ import numpy as np
 from spark_jobs.domain.diagnosis.scaling import departures, who_left, without_effect
 from spark_jobs.domain.kernel.audited_step import AuditedStep
 from spark_jobs.domain.kernel.client_spans import busy_spans, seen_twice
-from spark_jobs.domain.kernel.consume_statuses import ResponseTimes, rows_in, slowed_listeners, status_samples
+from spark_jobs.domain.kernel.consume_statuses import ResponseTimes, rows_in, rows_of, slowed_listeners, status_samples
 from spark_jobs.domain.model.clients import BusyClient
 from spark_jobs.domain.model.finding import FindingQueue, RuleHit
 from spark_jobs.domain.model.history import RETRY, ClientHistory
@@ -52,20 +52,24 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
                 _is_popped_again(step, busy_span),
                 _has_fewer_threads(step, client_id, busy_span),
                 _had_more_threads(step, busy_span),
-                _starves(step.history.clients[client_id], busy_span),
+                _starves(step.history.clients[client_id], busy_span.time),
                 _became_slower(step, step.history.clients[client_id], busy_span) or more_came(busy_time),
                 _when_members_leave(step, spans, busy_span),
                 does_not_scale(),
             )
-            hit = replace(hit, hint=" ".join(filter(None, hints)) or None)
+            only_here = _others_are_faster(step, client_id, busy_span.time)
+            hit = replace(hit, explanation=only_here, hint=" ".join(filter(None, hints)) or None)
             yield hit
             yield from _lagging_hits(step, client_id, hit)
     for client_id, client in step.history.clients.items():
         for topic, slowed in slowed_listeners(client, step.window, step.settings):
             for run in islands(seen_twice(slowed)):
                 if not _is_busy(step, client_id, (run[0].start, run[-1].end)):
+                    time, hint = (run[0].start, run[-1].end), _rose(step, client_id, topic, run)
+                    only_here = _others_are_faster(step, client_id, time)
                     for span in run:
-                        yield _hit(client_id, topic, RESPONSE_TIME_ROSE, span, span.state.consume_rt_ms)
+                        hit = _hit(client_id, topic, RESPONSE_TIME_ROSE, span, span.state.consume_rt_ms)
+                        yield replace(hit, explanation=only_here, hint=hint)
 
 
 def _is_busy(step: AuditedStep, client_id: str, time: Time) -> bool:
@@ -132,9 +136,50 @@ def _had_more_threads(step: AuditedStep, span: Span[BusyClient]) -> str | None:
     return f"Members had {count(least, 'consume thread')} or more until {until}, and have {most:,} at most since."
 
 
-def _starves(client: ClientHistory, span: Span[BusyClient]) -> str | None:
+def _others_are_faster(step: AuditedStep, client_id: str, time: Time) -> str | None:
+    """A sentence, if the listeners of all other members are much faster with the topic that takes most threads."""
+    samples, rows = status_samples(step.history.clients[client_id]), rows_in(step.history.clients[client_id], *time)
+    if not rows.size:
+        return None
+    topic = samples.topics[samples.topic[rows[np.nan_to_num(samples.message_ms[rows]).argmax()]]]
+    took = {each: _message_ms(client, topic, time) for each, client in step.history.clients.items()}
+    own, thresholds = took.pop(client_id), step.settings.thresholds
+    most = max((ms for ms in took.values() if ms is not None), default=None)
+    if own is None or most is None or own < max(thresholds.rt_rise_ratio * most, thresholds.slow_rt_ms):
+        return None
+    return (
+        f"A message of {topic} takes {own:,.0f} ms here, and {most:,.0f} ms at most at the other members: look "
+        "at what is different at this one (its host, its connections to databases and services), or restart it."
+    )
+
+
+def _message_ms(client: ClientHistory, topic: str, time: Time) -> float | None:
+    """The median of what a message of the topic took a client in a time, in ms; None: it consumed none."""
+    samples, rows = status_samples(client), rows_of(client, topic, *time)
+    took = samples.message_ms[rows][samples.consumed_tps[rows] > 0]
+    return float(np.median(took)) if took.size else None
+
+
+def _rose(step: AuditedStep, client_id: str, topic: str, run: Sequence[Span[ResponseTimes]]) -> str:
+    """Sentences: how far the response time rose, and which topics wait for the same threads, if messages of any do."""
+    time = run[0].start, run[-1].end
+    most = max(run, key=lambda span: span.state.consume_rt_ms).state
+    rose = (
+        f"A call for {topic} took {most.usual_consume_rt_ms:,.0f} ms, and takes up to {most.consume_rt_ms:,.0f} ms "
+        f"since {second_text(time[0])}."
+    )
+    waiting = (
+        (samples.lag[samples.inside(*time)] > step.settings.thresholds.allowed_lag).any()
+        for name, samples in step.history.offsets.items()
+        if name != topic and not name.startswith(RETRY)
+    )
+    starves = _starves(step.history.clients[client_id], time) if any(waiting) else None
+    return " ".join(filter(None, (rose, starves)))
+
+
+def _starves(client: ClientHistory, time: Time) -> str | None:
     """A sentence on the topic that keeps nearly all busy threads, which other topics of the client share."""
-    samples, rows = status_samples(client), rows_in(client, *span.time)
+    samples, rows = status_samples(client), rows_in(client, *time)
     rate = np.nan_to_num(np.maximum(samples.consumed_tps, samples.pull_tps)[rows])
     threads = np.nan_to_num(samples.message_ms[rows]) * rate
     of_topic, rate_of = (np.bincount(samples.topic[rows], each, len(samples.topics)) for each in (threads, rate))
@@ -148,8 +193,8 @@ def _starves(client: ClientHistory, span: Span[BusyClient]) -> str | None:
     sharing.remove(busiest)
     percent, one_ms = 100 * of_topic[number] / of_topic.sum(), of_topic[number] / rate_of[number]
     return (
-        f"{busiest} takes {percent:.0f} % of their time, {one_ms:,.0f} ms a message. These are also the threads of "
-        f"{names_text(sharing, 3)}: give each topic a group of its own."
+        f"{busiest} takes {percent:.0f} % of the threads' time, {one_ms:,.0f} ms a message. {names_text(sharing, 3)} "
+        "must wait for the same threads: give each topic a group of its own."
     )
 
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import replace
 
-from spark_jobs.domain.diagnosis.absences import is_between_runs, is_not_yet_there, is_unused
+from spark_jobs.domain.diagnosis.absences import absences, is_between_runs, is_brief, is_not_yet_there, is_unused
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
 from spark_jobs.domain.model.causes import UnassignedCause
 from spark_jobs.domain.model.finding import Condition, FindingQueue, RuleHit
@@ -13,6 +13,7 @@ from spark_jobs.domain.model.message_queue import PERM_READ
 from spark_jobs.domain.model.severities import ERROR, INFO, WARN
 from spark_jobs.domain.model.statuses import Reason
 from spark_jobs.domain.model.thresholds import Thresholds
+from spark_jobs.domain.model.window import common
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rocketmq.strategies import StrategySource
 from spark_jobs.domain.rules import group_offline, mixed_clients
@@ -58,8 +59,14 @@ def _of_intervals(step: AuditedStep) -> Iterator[RuleHit]:
             until = interval.end if is_offline else step.window.end
             if is_offline and is_not_yet_there(step, until):
                 continue
-            is_usual = is_unused(step, until) or (is_offline and is_between_runs(step))
+            is_usual = is_unused(step, until) or (is_offline and (is_between_runs(step) or _is_brief(step, interval)))
             yield replace(hit, severity=WARN) if is_usual else hit
+
+
+def _is_brief(step: AuditedStep, interval: RebalanceInterval) -> bool:
+    """Return whether the absence in which the interval lies is."""
+    times = [time for time in absences(step) if common(time, (interval.start, interval.end))]
+    return any(is_brief(step, *time) for time in times)
 
 
 def _unassigned_hits(

@@ -157,8 +157,8 @@ class QueueIntervals:
         )
 
     def _rate(self, name: str) -> float | None:
-        """Messages a second, from the first known interval of each queue to its last sample: what came in a gap between
-        them counts after it. In integers, so that the order does not matter.
+        """Messages a second, from the first known interval of each queue to its last sample: what was produced in a gap
+        counts after it. In integers, so that the order does not matter.
         """
         messages = self.column(name)
         known = ((messages != UNKNOWN) & self._had_messages).nonzero()[0]

@@ -70,13 +70,34 @@ def test_own_queues_in_which_messages_wait_are_named() -> None:
 def test_a_topic_that_takes_nearly_all_time_of_threads_that_others_share_is_named(name: str, is_named: bool) -> None:
     """Topic t takes 400 ms a message and 80 % of the thread, or 79 %, or there is no other topic."""
     (hit,) = RULE.hits(audited(name))
-    says = "t takes 80 % of their time, 400 ms a message. These are also the threads of u: give each topic a group of"
+    says = "t takes 80 % of the threads' time, 400 ms a message. u must wait for the same threads: give"
     assert (says in (hit.hint or "")) is is_named
 
 
+@pytest.mark.parametrize(("other_ms", "says"), [(133.0, True), (134.0, False), (None, False)])
+@pytest.mark.parametrize("consume_threads", [1, 20])
+def test_that_only_one_member_is_slow_is_said_first(consume_threads: int, other_ms: float | None, says: bool) -> None:
+    """400 ms from 200 s on, with all threads busy or not: three times what another member takes, who consumes it."""
+    rows = [
+        client(second, name, consume_threads=consume_threads, consume_status=[measured("t", rt, 2.5, 0.0, 1.0, 2.5)])
+        for second in range(-100, 500, 20)
+        for name, rt in (("c1", 400.0 if 200 <= second < 480 else 20.0), ("c2", other_ms))
+        if rt is not None
+    ]
+    hits = RULE.hits(recorded_step(rows, replayed("t", 0, 660, {"c1": [0], "c2": [1]}, 2)))
+    said = {hit.explanation for hit in hits if hit.client_id == "c1"}
+    faster = "A message of t takes 400 ms here, and 133 ms at most at the other members: look at what is different at "
+    assert (
+        said == {f"{faster}this one (its host, its connections to databases and services), or restart it."}
+        if says
+        else {None}
+    )
+
+
 def test_slower_is_one_hit_per_snapshot_and_topic() -> None:
+    rose = {"hint": "A call for t took 20 ms, and takes up to 200 ms since 2026-03-01T10:03:20Z."}
     assert hits_of(RULE, "slower") == [
-        rule_hit(second, second + 20, "RESPONSE_TIME_ROSE", topic="t", weight=200.0, measures=SLOWER, **ABOUT)
+        rule_hit(second, second + 20, "RESPONSE_TIME_ROSE", topic="t", weight=200.0, measures=SLOWER, **rose, **ABOUT)
         for second in range(200, 320, 20)
     ]
 
