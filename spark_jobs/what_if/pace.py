@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, RebalanceInterval
+from spark_jobs.domain.kernel.matrices import runs_of_true
 from spark_jobs.domain.model.history import Numbers, OffsetSamples
 from spark_jobs.domain.model.window import SECOND
 from spark_jobs.domain.status.throughput import Changes, Rates, Throughput
@@ -144,7 +145,7 @@ def members_of(recorded: Recorded) -> Members:
             if before is None or (pace.reached, pace.rate) > (before.reached, before.rate):
                 paces[client_id] = pace
         still = (np.diff(taken) == 0) & (np.diff(waiting) > 0) & known[1:]
-        for first, last in np.flatnonzero(np.diff(still, prepend=False, append=False)).reshape(-1, 2).tolist():
+        for first, last in runs_of_true(still):
             # Longer than a state holds without another sample.
             if times[last] - times[first] > recorded.max_gap:
                 stalled_times.append(StalledTime(client_id, int(times[first]), int(times[last])))

@@ -21,6 +21,12 @@ def cut(matrices: Iterable[NDArray[Any]], *places: Columns) -> Iterator[Any]:
     return (matrix[places] for matrix in matrices)
 
 
+def runs_of_true(mask: Mask) -> list[tuple[int, int]]:
+    """The first place, and the place after the last, of each run of neighbors at which the mask holds, in order."""
+    edges = np.flatnonzero(np.diff(mask, prepend=False, append=False))
+    return [(first, after) for first, after in edges.reshape(-1, 2).tolist()]
+
+
 def first_true(mask: Mask) -> Numbers:
     """Per column, the first row at which the mask holds; 0 where there is none."""
     return np.asarray(mask.argmax(axis=0), dtype=np.int64)

@@ -137,6 +137,16 @@ class Jump(NamedTuple):
     waiting: int
 
     @property
+    def start(self) -> int:
+        """It happens between two samples."""
+        return self.before
+
+    @property
+    def end(self) -> int:
+        """The second of these."""
+        return self.at
+
+    @property
     def is_far(self) -> bool:
         """Return whether it is far above the queue's pace."""
         return self.messages >= FAR * self.usual

@@ -13,6 +13,7 @@ from spark_jobs.domain.diagnosis.scaling import who_left
 from spark_jobs.domain.diagnosis.table import StandingCause
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.client_spans import busy_spans
+from spark_jobs.domain.kernel.matrices import runs_of_true
 from spark_jobs.domain.kernel.process_queues import process_queue
 from spark_jobs.domain.kernel.unseen import is_handed_out
 from spark_jobs.domain.kernel.verdicts import VerdictSpan
@@ -99,7 +100,7 @@ def _bursts(times: Numbers, waits: Mask, lag: Numbers, consumed: Numbers, stalle
     """The first and the last sample of each time of `_LONG` or more in which messages wait in a queue, if these were
     produced in it, are more than it consumes in a minute, and are worked off without a stop (of `stalled`).
     """
-    for first, end in np.flatnonzero(np.diff(waits, prepend=False, append=False)).reshape(-1, 2).tolist():
+    for first, end in runs_of_true(waits):
         within, moves = times[first:end], np.diff(consumed[first:end])
         length, stops = int(within[-1] - within[0]), np.diff(within[[True, *(moves > 0)]], append=within[-1])
         is_burst = first > 0 and int(lag[first:end].max()) * length > moves.sum() * CATCH_UP_SECONDS * SECOND

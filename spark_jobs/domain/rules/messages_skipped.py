@@ -22,7 +22,7 @@ from spark_jobs.domain.model.grouped import by_key
 from spark_jobs.domain.model.history import UNKNOWN, ClientHistory, Floats, OffsetSamples
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.severities import ERROR, WARN
-from spark_jobs.domain.model.window import MILLISECOND, MINUTE, SECOND, common, second_text
+from spark_jobs.domain.model.window import MILLISECOND, MINUTE, SECOND, common, islands, second_text
 from spark_jobs.domain.phrases import count
 from spark_jobs.domain.rules.rule import Cause, Rule
 
@@ -56,18 +56,9 @@ def hits(step: AuditedStep) -> Iterator[RuleHit]:
             if cause == BEGAN_AT_END or not _is_by_hand(step, jump)
         ]
         for cause, of_cause in by_key(skips, lambda skip: skip[1]).items():
-            for together in _of_one_incident([jump for jump, _ in of_cause]):
+            in_order = sorted((jump for jump, _ in of_cause), key=lambda jump: jump.start)
+            for together in islands(in_order, QUIET):  # those of one incident
                 yield from (_hit(step, progress, jump, cause, together) for jump in together)
-
-
-def _of_one_incident(jumps: Sequence[Jump]) -> Iterator[Sequence[Jump]]:
-    """The jumps of one cause, in the order of time, in parts that are no further apart than findings of an incident."""
-    in_order = sorted(jumps, key=lambda jump: jump.at)
-    first = 0
-    for place in range(1, len(in_order) + 1):
-        if place == len(in_order) or in_order[place].at - in_order[place - 1].at > QUIET:
-            yield in_order[first:place]
-            first = place
 
 
 def _is_by_hand(step: AuditedStep, jump: Jump) -> bool:

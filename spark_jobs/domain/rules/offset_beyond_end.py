@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, Switch
+from spark_jobs.domain.kernel.matrices import runs_of_true
 from spark_jobs.domain.kernel.sample_pairs import falls
 from spark_jobs.domain.model.caching import cached_with_value
 from spark_jobs.domain.model.finding import Finding, FindingQueue, RuleHit
@@ -128,8 +129,7 @@ def inverted_queues(samples: TopicSamples, window: StepWindow, max_gap: int) -> 
     is_inverted = (ends != UNKNOWN) & (oldest > ends)
     for column in np.flatnonzero(is_inverted.any(axis=0)).tolist():
         known = np.flatnonzero(ends[:, column] != UNKNOWN)
-        edges = np.flatnonzero(np.diff(is_inverted[known, column], prepend=False, append=False))
-        for first, after in edges.reshape(-1, 2).tolist():
+        for first, after in runs_of_true(is_inverted[known, column]):
             last = known[min(after, len(known) - 1)]
             until = times[last] if after < len(known) else min(times[last] + max_gap, window.end)
             skipped = min(ends[last, column], oldest[known[after - 1], column]) - ends[known[first], column]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from spark_jobs.domain.kernel.audited_step import AuditedStep, IntervalProgress
 from spark_jobs.domain.kernel.backlog import Unconsumed, arrived_since, highest
+from spark_jobs.domain.kernel.matrices import runs_of_true
 from spark_jobs.domain.kernel.sample_pairs import arrived, sample_pairs
 from spark_jobs.domain.model.history import UNKNOWN, Matrix, Numbers, OffsetSamples, Place
 from spark_jobs.domain.model.message_queue import MessageQueue
@@ -234,9 +235,7 @@ def _waiting(
 def _missing(end: Numbers) -> Numbers:
     """Per sample, the messages by which the end offset is lower than before a fall from which it comes back."""
     highest, missing = np.maximum.accumulate(end), np.zeros_like(end)
-    low = np.append(end < highest, False)
-    begins, ends = np.flatnonzero(~low[:-1] & low[1:]) + 1, np.flatnonzero(low[:-1] & ~low[1:]) + 1
-    for first, after in zip(begins.tolist(), ends.tolist(), strict=False):
+    for first, after in runs_of_true(end < highest):
         comes_back = after < len(end) and end[after] - end[after - 1] >= (highest[first] - end[first]) // 2
         missing[first:after] = highest[first] - end[first] if comes_back else 0
     return missing
