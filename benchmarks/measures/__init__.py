@@ -21,7 +21,7 @@ MEASURES: tuple[Measure, ...] = (
     Measure("cluster", "two workers ÷ local[2]", 1.25, cluster.workers_by_local),
     Measure("history", "hour of 30 days ÷ hour of one", 1.1, growth.month_by_day),
     Measure("sightings", "hour with a week of sightings ÷ without", 1.1, growth.with_sightings),
-    Measure("steps", "24 steps of five minutes ÷ one run", 4.0, growth.short_steps),
+    Measure("steps", "steps of five minutes ÷ one run", 4.0, growth.short_steps),
     Measure("small", "what 12 hours cost whatever the groups", 10.0, growth.fixed_part, unit="s"),
     Measure("groups", "10 × the groups, less start-up", 10.5, growth.ten_times, of_fleet_day=True),
     Measure("year-run", "incidents of a run, old ÷ a day", 1.2, year.incidents_of_run),
