@@ -330,7 +330,7 @@ RULE = Rule(
     meaning="The consumer offset of a queue went back, so its messages are consumed again.",
     decided_by="A sample is below the one before by more than `rewind_tolerance`, until the offset is where it was. "
     "Not for a topic that was created again.",
-    ended="the offsets were where they had been",
+    ended="the offsets were where they had been, or the audit step ended",
     causes={
         DUPLICATE_CLIENT_ID: Cause(
             "consumers with one client id own the queue, or may own it",
