@@ -10,7 +10,7 @@ from spark_jobs.domain.model.history import Connection
 from spark_jobs.domain.model.message_queue import MessageQueue
 from spark_jobs.domain.model.window import SECOND, Time, joined
 
-#: What is back so soon never went away: findings of one condition, no further apart than that, are one incident.
+#: What is back so soon never went away: findings of one condition that are at most so far apart are one incident.
 QUIET = 600 * SECOND
 
 

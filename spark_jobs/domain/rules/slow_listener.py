@@ -194,7 +194,7 @@ def _starves(client: ClientHistory, time: Time) -> str | None:
     percent, one_ms = 100 * of_topic[number] / of_topic.sum(), of_topic[number] / rate_of[number]
     return (
         f"{busiest} takes {percent:.0f} % of the threads' time, {one_ms:,.0f} ms a message. {names_text(sharing, 3)} "
-        "must wait for the same threads: give each topic a group of its own."
+        "must wait for the same threads: give each topic a separate group."
     )
 
 
